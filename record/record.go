@@ -1,0 +1,225 @@
+// Package record holds the plain values that leave a measurement: what one
+// run of one cell was told, saw and counted. Every other room either fills a
+// record (runner) or reads one (journal, report, and all that compare).
+//
+// Units are in the names: _ns is nanoseconds, _s is seconds. An absent figure
+// is absent, and its name stands under Unavailable with the reason; no figure
+// is ever a zero that means "not measured".
+package record
+
+// Schema is the version of the record's layout. It changes when the meaning
+// of a field changes, not when a field is added.
+const Schema = 1
+
+// The values of Run.Kind and Run.Status.
+const (
+	Timed        = "timed"
+	Instrumented = "instrumented"
+
+	OK     = "ok"
+	Failed = "failed"
+)
+
+// The roles of a worker.
+const (
+	Client = "client"
+	Server = "server"
+)
+
+// Cell is one point of the matrix. Its identity is the whole object, Params
+// included: two runs belong to one series when their cells are equal.
+type Cell struct {
+	Workload    string            `json:"workload"`
+	Transport   string            `json:"transport"`
+	Address     string            `json:"address"`
+	Parallel    int               `json:"parallel"` // clients active at once, from 1
+	Model       string            `json:"model"`    // clients: process, thread, goroutine
+	ServerModel string            `json:"server_model"`
+	OneProcess  bool              `json:"one_process"`
+	Placement   string            `json:"placement"`
+	Policy      string            `json:"policy"` // scheduling policy given to the workers
+	NiceClient  int               `json:"nice_client"`
+	NiceServer  int               `json:"nice_server"`
+	Request     int               `json:"request"`  // bytes, client to server
+	Response    int               `json:"response"` // bytes, server to client; 0 where nothing comes back
+	Clock       string            `json:"clock"`
+	Params      map[string]string `json:"params"`
+}
+
+// Error says which worker ended a run, and why. Worker is -1 where no single
+// worker is to blame (the watchdog, the coordinator); Op counts the
+// operations that the worker had finished.
+type Error struct {
+	Worker int    `json:"worker"`
+	Role   string `json:"role,omitempty"`
+	Op     uint64 `json:"op"`
+	Errno  string `json:"errno,omitempty"` // the name, as EPIPE, where a system call failed
+	What   string `json:"what"`            // one sentence for a person
+}
+
+func (e *Error) Error() string { return e.What }
+
+// Spread is the least, mean and greatest of a set of times in nanoseconds.
+type Spread struct {
+	Min int64   `json:"min"`
+	Avg float64 `json:"avg"`
+	Max int64   `json:"max"`
+}
+
+// Latency summarises the operations timed inside the window. Percentiles come
+// from the histogram and carry its relative error (under 1 %); Min, Mean and
+// Max are exact.
+type Latency struct {
+	Count uint64  `json:"count"`
+	Min   int64   `json:"min"`
+	Mean  float64 `json:"mean"`
+	P50   int64   `json:"p50"`
+	P90   int64   `json:"p90"`
+	P99   int64   `json:"p99"`
+	P999  int64   `json:"p999"`
+	Max   int64   `json:"max"`
+}
+
+// Histogram is the merged latency histogram: Buckets holds [index, count] of
+// the buckets that are not empty. Package histogram says which values an
+// index stands for.
+type Histogram struct {
+	Unit    string      `json:"unit"`
+	SubBits int         `json:"sub_bits"`
+	Buckets [][2]uint64 `json:"buckets"`
+}
+
+// CPU is time on a CPU in nanoseconds, as RUSAGE_THREAD splits it. The split
+// is sampled at ticks on many kernels; the sum is not.
+type CPU struct {
+	User   int64 `json:"user"`
+	System int64 `json:"system"`
+}
+
+// Switches are context switches as the kernel counts them (ru_nvcsw, ru_nivcsw).
+type Switches struct {
+	Voluntary   int64 `json:"voluntary"`
+	Involuntary int64 `json:"involuntary"`
+}
+
+// Host is what the machine did meanwhile, over the window.
+type Host struct {
+	StealNS      *int64  `json:"steal_ns,omitempty"`       // time the hypervisor took, all CPUs
+	IrqNS        *int64  `json:"irq_ns,omitempty"`         // interrupts and softirqs, all CPUs
+	ForeignCPUNS *int64  `json:"foreign_cpu_ns,omitempty"` // CPU time of everything that is not this run
+	Throttled    *uint64 `json:"throttled,omitempty"`      // periods in which the cgroup's quota stopped it
+	MinorFaults  *int64  `json:"minor_faults,omitempty"`   // of the workers, between their own snapshots
+	MajorFaults  *int64  `json:"major_faults,omitempty"`
+	FreqKHz      *int64  `json:"freq_khz,omitempty"` // mean current frequency at window close
+}
+
+// Role sums the workers of one role over their own windows. It is the only
+// accounting there is for goroutines, whose threads are not their own.
+type Role struct {
+	Processes  int       `json:"processes"`
+	Workers    int       `json:"workers"`
+	GOMAXPROCS int       `json:"gomaxprocs,omitempty"`
+	CPUNS      *CPU      `json:"cpu_ns,omitempty"`
+	Switches   *Switches `json:"switches,omitempty"`
+	RunDelayNS *int64    `json:"run_delay_ns,omitempty"`
+}
+
+// Worker is one worker of one run. Figures are differences between the
+// worker's own two snapshots, at window open and window close, unless the
+// name says otherwise.
+type Worker struct {
+	Role          string            `json:"role"`
+	Index         int               `json:"index"`
+	Pair          *int              `json:"pair,omitempty"` // from the exchange on the connection, not from the plan
+	PID           int               `json:"pid"`
+	TID           int               `json:"tid,omitempty"`
+	CPUs          []int             `json:"cpus,omitempty"`     // the mask as read back after pinning
+	CPUSeen       *int              `json:"cpu_seen,omitempty"` // the CPU it ran on at window close
+	Ops           uint64            `json:"ops"`                // inside the window
+	OpsTotal      uint64            `json:"ops_total"`          // from gate 2 to stop
+	WindowNS      int64             `json:"window_ns,omitempty"`
+	StarvedSlices int               `json:"starved_slices"`
+	Errors        map[string]uint64 `json:"errors,omitempty"` // by name; retries included
+	Switches      *Switches         `json:"switches,omitempty"`
+	CPUNS         *CPU              `json:"cpu_ns,omitempty"`
+	OnCPUNS       *int64            `json:"on_cpu_ns,omitempty"` // schedstat's time on CPU: not tick-sampled
+	RunDelayNS    *int64            `json:"run_delay_ns,omitempty"`
+	Migrations    *int64            `json:"migrations,omitempty"` // from before gate 1 to after stop, not the window
+	MinorFaults   *int64            `json:"minor_faults,omitempty"`
+	MajorFaults   *int64            `json:"major_faults,omitempty"`
+	ConnectNS     *int64            `json:"connect_ns,omitempty"`
+	PrivateBytes  int64             `json:"private_bytes,omitempty"` // of its process, after the window
+	PSSBytes      int64             `json:"pss_bytes,omitempty"`
+
+	Unavailable map[string]string `json:"unavailable,omitempty"`
+}
+
+// Run is one timed execution of one cell. A failed run has no throughput: Ops,
+// OpsPerS and everything drawn from them are absent.
+type Run struct {
+	Schema  int    `json:"schema"`
+	Session string `json:"session"`
+	Boot    string `json:"boot"`
+	Seq     int    `json:"seq"`
+	Block   int    `json:"block"`
+	Kind    string `json:"kind"`
+	Status  string `json:"status"`
+	Error   *Error `json:"error,omitempty"`
+	Cell    Cell   `json:"cell"`
+
+	Start       string     `json:"start"` // RFC 3339, of window open
+	Loop        string     `json:"loop"`  // "closed": the next operation starts when the last has ended
+	WindowS     *float64   `json:"window_s,omitempty"`
+	WarmupS     *float64   `json:"warmup_s,omitempty"`
+	Ops         *uint64    `json:"ops,omitempty"`
+	OpsPerS     *float64   `json:"ops_per_s,omitempty"`
+	Slices      []uint64   `json:"slices,omitempty"`
+	SliceNS     []int64    `json:"slice_ns,omitempty"` // true length of each slice, midpoint to midpoint
+	ScanNS      *int64     `json:"scan_ns,omitempty"`  // the longest reading of all counters
+	StartSkewNS *int64     `json:"start_skew_ns,omitempty"`
+	ReadyNS     *int64     `json:"ready_ns,omitempty"` // from the first spawn until every worker was ready for gate 2
+	ConnectNS   *Spread    `json:"connect_ns,omitempty"`
+	LatencyNS   *Latency   `json:"latency_ns,omitempty"`
+	Histogram   *Histogram `json:"histogram,omitempty"`
+
+	CPUNS       *CPU              `json:"cpu_ns,omitempty"`
+	Switches    *Switches         `json:"switches,omitempty"`
+	Migrations  *int64            `json:"migrations,omitempty"`
+	RunDelayNS  *int64            `json:"run_delay_ns,omitempty"`
+	Roles       map[string]Role   `json:"roles,omitempty"`
+	Errors      map[string]uint64 `json:"errors,omitempty"`
+	ClockCostNS *float64          `json:"clock_cost_ns,omitempty"`
+	Host        *Host             `json:"host,omitempty"`
+	Coordinator string            `json:"coordinator,omitempty"`        // how the coordinator was scheduled above the workers
+	CoordCPUNS  *int64            `json:"coordinator_cpu_ns,omitempty"` // its own CPU time while the window was open
+
+	Warnings    []string          `json:"warnings,omitempty"`
+	Unavailable map[string]string `json:"unavailable,omitempty"`
+
+	// Workers is printed by `run --json` and kept in workers.jsonl, not in runs.jsonl.
+	Workers []Worker `json:"workers,omitempty"`
+}
+
+// Workers is one line of workers.jsonl: the workers of the run with the same Seq.
+type Workers struct {
+	Schema  int      `json:"schema"`
+	Session string   `json:"session"`
+	Seq     int      `json:"seq"`
+	Workers []Worker `json:"workers"`
+}
+
+// Missing notes that the figure name is absent, and why.
+func (r *Run) Missing(name, why string) {
+	if r.Unavailable == nil {
+		r.Unavailable = map[string]string{}
+	}
+	r.Unavailable[name] = why
+}
+
+// Missing notes that the figure name is absent, and why.
+func (w *Worker) Missing(name, why string) {
+	if w.Unavailable == nil {
+		w.Unavailable = map[string]string{}
+	}
+	w.Unavailable[name] = why
+}
