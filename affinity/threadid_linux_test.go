@@ -1,0 +1,5 @@
+package affinity
+
+import "golang.org/x/sys/unix"
+
+func threadID() int { return unix.Gettid() }
