@@ -11,15 +11,19 @@ import (
 // Catalogue knows the workloads. Both methods must give the same answer to the
 // same cell.
 type Catalogue interface {
-	// Fill gives c with the workload's own defaults where c has none: transport,
-	// address, models, policy, sizes, parameters. It leaves what is set, and a
-	// cell whose workload it does not know, as it is. A transport that it leaves
-	// empty becomes unix-stream, and the cell is filled again.
+	// Fill gives c with the workload's own defaults where c has none (the empty
+	// string, or Unset for the two sizes, since 0 is a size): transport, address,
+	// models, policy, sizes, parameters. It leaves what is set, and a cell whose
+	// workload it does not know, as it is. A transport that it leaves empty
+	// becomes unix-stream, and the cell is filled again.
 	Fill(c record.Cell) record.Cell
 	// Check says in one sentence why the filled cell c cannot exist, and what
 	// could; nil where it can.
 	Check(c record.Cell) error
 }
+
+// Unset is the Request or Response of a cell that was given none.
+const Unset = -1
 
 // Defaults of what no workload has an opinion on.
 const (

@@ -20,19 +20,22 @@ func (fake) Fill(c record.Cell) record.Cell {
 	case "pingpong":
 		set(&c.Model, "process")
 		set(&c.ServerModel, c.Model)
-		if c.Response == 0 {
+		if c.Response == Unset {
 			c.Response = 64
 		}
 	case "fanin":
 		set(&c.Model, "process")
 		set(&c.ServerModel, "thread")
-		if c.Response == 0 {
+		if c.Response == Unset {
 			c.Response = 64
 		}
 	case "dgram":
 		set(&c.Model, "process")
 		set(&c.ServerModel, "thread")
 		set(&c.Transport, "unix-dgram")
+		if c.Response == Unset {
+			c.Response = 0
+		}
 		if c.Params["full"] == "" {
 			c.Params["full"] = "retry"
 		}
@@ -47,7 +50,7 @@ func (fake) Fill(c record.Cell) record.Cell {
 	default:
 		set(&c.Address, "path")
 	}
-	if c.Request == 0 {
+	if c.Request == Unset {
 		c.Request = 64
 	}
 	return c
@@ -66,6 +69,8 @@ func (fake) Check(c record.Cell) error {
 		return fmt.Errorf("fanin needs connections, which pipe has not: a socket transport")
 	case c.Workload == "dgram" && c.Transport != "unix-dgram":
 		return fmt.Errorf("dgram sends datagrams, which %s does not carry: unix-dgram", c.Transport)
+	case c.Workload != "dgram" && c.Response == 0:
+		return fmt.Errorf("%s answers, with 1 byte or more: give response 1", c.Workload)
 	case c.Workload == "dgram" && c.Response != 0:
 		return fmt.Errorf("dgram sends nothing back: leave --response out")
 	case c.Workload != "dgram" && c.Params["full"] != "":

@@ -154,6 +154,8 @@ func (b *builder) add(l Lists, given []axis, at []int) error {
 		Placement: defaultPlacement,
 		Clock:     defaultClock,
 		Parallel:  1,
+		Request:   Unset,
+		Response:  Unset,
 		Params:    map[string]string{},
 	}
 	var values []Field
@@ -205,7 +207,7 @@ func (b *builder) fill(asked record.Cell, given []axis) (cell record.Cell, reaso
 	if err := b.catalogue.Check(cell); err != nil {
 		return cell, err.Error()
 	}
-	// A given 0 or "no" looks like no value to Fill. What comes back must still
+	// A given "no" or nice 0 looks like no value to Fill. What comes back must still
 	// be what was asked for.
 	for _, a := range given {
 		if want, got := a.get(&asked), a.get(&cell); want != got {
