@@ -116,9 +116,13 @@ type Host struct {
 // Role sums the workers of one role over their own windows. It is the only
 // accounting there is for goroutines, whose threads are not their own.
 type Role struct {
-	Processes  int       `json:"processes"`
-	Workers    int       `json:"workers"`
-	GOMAXPROCS int       `json:"gomaxprocs,omitempty"`
+	Processes  int `json:"processes"`
+	Workers    int `json:"workers"`
+	GOMAXPROCS int `json:"gomaxprocs,omitempty"`
+	// Ops counts the operations between the same snapshots that the other
+	// figures are differences of. What one operation cost is the sum over the
+	// roles of figure / Ops.
+	Ops        uint64    `json:"ops"`
 	CPUNS      *CPU      `json:"cpu_ns,omitempty"`
 	Switches   *Switches `json:"switches,omitempty"`
 	RunDelayNS *int64    `json:"run_delay_ns,omitempty"`
@@ -133,11 +137,12 @@ type Worker struct {
 	Pair          *int              `json:"pair,omitempty"` // from the exchange on the connection, not from the plan
 	PID           int               `json:"pid"`
 	TID           int               `json:"tid,omitempty"`
-	CPUs          []int             `json:"cpus,omitempty"`     // the mask as read back after pinning
-	CPUSeen       *int              `json:"cpu_seen,omitempty"` // the CPU it ran on at window close
-	Ops           uint64            `json:"ops"`                // inside the window
-	OpsTotal      uint64            `json:"ops_total"`          // from gate 2 to stop
-	WindowNS      int64             `json:"window_ns,omitempty"`
+	CPUs          []int             `json:"cpus,omitempty"`         // the mask as read back after pinning
+	CPUSeen       *int              `json:"cpu_seen,omitempty"`     // the CPU it ran on at window close
+	Ops           uint64            `json:"ops"`                    // inside the window
+	OpsTotal      uint64            `json:"ops_total"`              // from gate 2 to stop
+	WindowNS      int64             `json:"window_ns,omitempty"`    // between its own two snapshots
+	SnapshotOps   uint64            `json:"snapshot_ops,omitempty"` // between its own two snapshots
 	StarvedSlices int               `json:"starved_slices"`
 	Errors        map[string]uint64 `json:"errors,omitempty"` // by name; retries included
 	Switches      *Switches         `json:"switches,omitempty"`
@@ -148,8 +153,6 @@ type Worker struct {
 	MinorFaults   *int64            `json:"minor_faults,omitempty"`
 	MajorFaults   *int64            `json:"major_faults,omitempty"`
 	ConnectNS     *int64            `json:"connect_ns,omitempty"`
-	PrivateBytes  int64             `json:"private_bytes,omitempty"` // of its process, after the window
-	PSSBytes      int64             `json:"pss_bytes,omitempty"`
 
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
@@ -167,7 +170,7 @@ type Run struct {
 	Error   *Error `json:"error,omitempty"`
 	Cell    Cell   `json:"cell"`
 
-	Start       string     `json:"start"` // RFC 3339, of window open
+	Start       string     `json:"start"` // RFC 3339, when the first process was started
 	Loop        string     `json:"loop"`  // "closed": the next operation starts when the last has ended
 	WindowS     *float64   `json:"window_s,omitempty"`
 	WarmupS     *float64   `json:"warmup_s,omitempty"`

@@ -1,0 +1,249 @@
+package pingpong
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"udsbench/histogram"
+)
+
+//go:linkname entersyscall runtime.entersyscall
+func entersyscall()
+
+//go:linkname exitsyscall runtime.exitsyscall
+func exitsyscall()
+
+// How a worker times.
+const (
+	timeNothing = iota
+	timeChained // every operation: its end is the next one's start
+	timeSingle  // one operation in Every, at random phase
+	stampSend   // put the time into the message
+	stampRecv   // take the delay since the time in the message
+)
+
+// Worker is the state of one worker inside the timed loop. It lies in memory
+// from mmap, first touched by the pinned worker; its pointers lead to other
+// such memory, never to the Go heap.
+type Worker struct {
+	ctl  *Control
+	slot *Slot
+
+	rfd, wfd          uintptr
+	buf               unsafe.Pointer // one message, as long as the longer direction
+	Request, Response uintptr        // bytes
+	stream            bool           // messages have no boundaries: partial reads and writes are continued
+	retryFull         bool           // ENOBUFS means a full receiver
+	first             bool           // leaves at stop; others leave at the end of file
+
+	gio     int32 // index into the goroutine I/O table; -1 on a thread of its own
+	schedFD int32 // /proc/thread-self/schedstat; -1 none
+
+	limit     uint64 // operations to do; 0 until stop
+	clock     uint32
+	timing    uint32
+	mult      uint64
+	every     uint64
+	countdown uint64
+	random    uint64
+	recording bool
+	counting  bool // --ops: the window is the whole loop
+}
+
+//go:nosplit
+//go:norace
+func atomicPhase(c *Control) uint32 { return atomic.LoadUint32(&c.Phase) }
+
+// run is the timed path: to the Go runtime one system call. Only functions
+// marked nosplit may be called between the two, and a stack check there is
+// fatal. Goroutines take the same loop as ordinary Go code.
+//
+//go:norace
+//go:noinline
+func (w *Worker) run(step func(*Worker) uintptr) uintptr {
+	if w.gio >= 0 {
+		return w.loop(step)
+	}
+	entersyscall()
+	code := w.loop(step)
+	exitsyscall()
+	return code
+}
+
+// loop does operations until stop, the limit, the end of file or a failure,
+// and returns the code of the step that ended it; 0 after stop or limit.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
+	slot := w.slot
+	phase := PhaseWarmup
+	var n uint64
+	atomic.StoreInt64(&slot.StartNS, nanotime())
+	if w.counting {
+		w.snapshot(&slot.Open, 0)
+		w.recording = true
+	}
+	var t int64
+	if w.timing == timeChained {
+		t = w.now()
+	}
+	for {
+		switch w.timing {
+		case timeSingle:
+			if w.due() {
+				t = w.now()
+			}
+		case stampSend:
+			t = 0
+			if w.every == 0 || w.due() {
+				t = w.now()
+			}
+			*(*int64)(w.buf) = t
+		}
+		if e := step(w); e != 0 {
+			if w.counting {
+				w.snapshot(&slot.Close, n)
+				slot.CPUSeen = rawCPU()
+			}
+			return e
+		}
+		n++
+		atomic.StoreUint64(&slot.Ops, n)
+		switch w.timing {
+		case timeChained:
+			now := w.now()
+			w.observe(now - t)
+			t = now
+		case timeSingle:
+			if w.countdown == 0 {
+				w.observe(w.now() - t)
+				w.rewind()
+			}
+		case stampSend:
+			if w.countdown == 0 && w.every != 0 {
+				w.rewind()
+			}
+		case stampRecv:
+			if sent := *(*int64)(w.buf); sent != 0 {
+				w.observe(w.now() - sent)
+			}
+		}
+		if n == 1 {
+			atomic.AddUint32(&w.ctl.Count[Warmed], 1)
+		}
+		if p := atomicPhase(w.ctl); p != phase {
+			w.edge(p, n)
+			phase = p
+			if p >= PhaseStop && w.first {
+				return 0
+			}
+			if w.timing == timeChained {
+				t = w.now() // what the edge took belongs to no operation
+			}
+		}
+		if n == w.limit {
+			w.snapshot(&slot.Close, n)
+			slot.CPUSeen = rawCPU()
+			return 0
+		}
+	}
+}
+
+// edge stores the worker's own snapshots when it sees the phase turn. A worker
+// that slept through the open window has none.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) edge(p uint32, n uint64) {
+	if w.counting {
+		return
+	}
+	slot := w.slot
+	switch {
+	case p == PhaseWindow:
+		w.snapshot(&slot.Open, n)
+		atomic.AddUint32(&w.ctl.Count[Opened], 1)
+		w.recording = true
+	case p == PhaseCool && slot.Open.Taken != 0:
+		w.recording = false
+		w.snapshot(&slot.Close, n)
+		slot.CPUSeen = rawCPU()
+		atomic.AddUint32(&w.ctl.Count[Closed], 1)
+	default:
+		w.recording = false
+	}
+}
+
+// snapshot stores time, operations, RUSAGE_THREAD and schedstat of the calling
+// thread. A goroutine has no thread of its own: it stores the first two.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) snapshot(s *Snapshot, n uint64) {
+	s.TimeNS = nanotime()
+	s.Ops = n
+	if w.gio < 0 {
+		syscall.RawSyscall6(unix.SYS_GETRUSAGE, rusageThread, uintptr(unsafe.Pointer(&s.Usage)), 0, 0, 0, 0)
+		if w.schedFD >= 0 {
+			r, _, e := syscall.RawSyscall6(sysPread, uintptr(w.schedFD), uintptr(unsafe.Pointer(&s.Stat)), uintptr(len(s.Stat)), 0, 0, 0)
+			s.StatLen = int64(r)
+			if e != 0 {
+				s.StatLen = -int64(e)
+			}
+		}
+	}
+	atomic.StoreUint32(&s.Taken, 1)
+}
+
+// observe counts one latency of d nanoseconds while the window is open.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) observe(d int64) {
+	if !w.recording {
+		return
+	}
+	if d < 0 {
+		d = 0 // clocks of two CPUs, at most a few ticks apart
+	}
+	v, s := uint64(d), w.slot
+	*(*uint32)(unsafe.Add(unsafe.Pointer(&s.Hist), 4*uintptr(histogram.Index(v))))++
+	s.LatCount++
+	s.LatSum += v
+	if v < s.LatMin {
+		s.LatMin = v
+	}
+	if v > s.LatMax {
+		s.LatMax = v
+	}
+}
+
+// due counts down to the next operation that is to be timed.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) due() bool {
+	if w.countdown != 0 {
+		w.countdown--
+	}
+	return w.countdown == 0
+}
+
+// rewind draws the distance to the next timed operation, uniform in
+// 1…2·every−1, so that its mean is every and no period of the workload can
+// lock to it. The generator is xorshift64 (Marsaglia 2003).
+//
+//go:nosplit
+//go:norace
+func (w *Worker) rewind() {
+	x := w.random
+	x ^= x << 13
+	x ^= x >> 7
+	x ^= x << 17
+	w.random = x
+	w.countdown = 1 + x%(2*w.every-1)
+}

@@ -1,0 +1,45 @@
+package pingpong
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// From sys/umtx.h: operations without _PRIVATE work between processes.
+const (
+	sysUmtxOp      = 454 // _umtx_op(2)
+	umtxOpWaitUint = 11
+	umtxOpWake     = 3
+
+	sysShmOpen2 = 571 // shm_open2(2), FreeBSD 13
+	shmAnon     = 1   // SHM_ANON of sys/mman.h
+)
+
+// waitWord blocks while *word is val, for at most ns nanoseconds.
+func waitWord(word *uint32, val uint32, ns int64) {
+	ts := unix.NsecToTimespec(ns)
+	// A uaddr (4th argument) of sizeof(struct timespec) says that uaddr2 is a plain timespec.
+	syscall.Syscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWaitUint, uintptr(val),
+		unsafe.Sizeof(ts), uintptr(unsafe.Pointer(&ts)), 0)
+}
+
+// wakeAll wakes all who wait on word.
+func wakeAll(word *uint32) {
+	syscall.Syscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWake, 1<<31-1, 0, 0, 0)
+}
+
+// NewMemoryFile makes the memory object under the mapping, size bytes long,
+// closed on exec.
+func NewMemoryFile(size int64) (int, error) {
+	fd, _, e := syscall.Syscall6(sysShmOpen2, shmAnon, unix.O_RDWR|unix.O_CLOEXEC, 0600, 0, 0, 0)
+	if e != 0 {
+		return -1, e
+	}
+	if err := unix.Ftruncate(int(fd), size); err != nil {
+		unix.Close(int(fd))
+		return -1, err
+	}
+	return int(fd), nil
+}

@@ -1,0 +1,38 @@
+package pingpong
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	futexWait = 0 // FUTEX_WAIT, not private: the word is shared between processes (futex(2))
+	futexWake = 1
+)
+
+// waitWord blocks while *word is val, for at most ns nanoseconds.
+func waitWord(word *uint32, val uint32, ns int64) {
+	ts := unix.NsecToTimespec(ns)
+	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(val), uintptr(unsafe.Pointer(&ts)), 0, 0)
+}
+
+// wakeAll wakes all who wait on word.
+func wakeAll(word *uint32) {
+	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1<<31-1, 0, 0, 0)
+}
+
+// NewMemoryFile makes the memory object under the mapping, size bytes long,
+// closed on exec.
+func NewMemoryFile(size int64) (int, error) {
+	fd, err := unix.MemfdCreate("udsbench", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Ftruncate(fd, size); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}

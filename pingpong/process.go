@@ -1,0 +1,521 @@
+package pingpong
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"udsbench/affinity"
+	"udsbench/record"
+)
+
+func init() {
+	// A worker that is a process runs on the process's first thread, so that
+	// its thread id is its process id, as people who attach to it expect.
+	if len(os.Args) > 1 && os.Args[1] == WorkerArg {
+		runtime.LockOSThread()
+	}
+}
+
+// process is one worker process.
+type process struct {
+	spec     *Spec
+	memory   *Memory
+	workload *Workload
+	links    []chan int // fan-in: accepted descriptors on their way to the threads whose pairs they are
+	sleepers struct {   // datagram sockets that only a shutdown of our own wakes
+		sync.Mutex
+		fds []int
+	}
+}
+
+// WorkerMain is a worker process from its start to its end; the result is its
+// exit status. It ends at once when the coordinator's end of the control pipe
+// is closed, which is also how a dead coordinator is noticed.
+func WorkerMain() int {
+	signal.Ignore(unix.SIGPIPE) // a closed peer is EPIPE, not a death
+	control := os.NewFile(ControlFD, "control")
+	spec, err := ReadSpec(control)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "udsbench worker: no specification on descriptor %d: %v\n", ControlFD, err)
+		return 1
+	}
+	go func() {
+		control.Read(make([]byte, 1))
+		os.Exit(1)
+	}()
+	p := &process{spec: spec}
+	if p.memory, err = MapMemory(MemoryFD, spec.Slots); err != nil {
+		fmt.Fprintf(os.Stderr, "udsbench worker: shared mapping: %v\n", err)
+		return 1
+	}
+	unix.Close(MemoryFD)
+	if p.workload, err = Lookup(spec.Cell.Workload); err != nil {
+		fmt.Fprintf(os.Stderr, "udsbench worker: %v\n", err)
+		return 1
+	}
+	return p.main()
+}
+
+func (p *process) main() int {
+	spec := p.spec
+	slot := p.memory.Slot(spec.Process)
+	atomic.StoreInt32(&slot.PID, int32(os.Getpid()))
+	atomic.StoreInt32(&slot.GOMAXPROCS, int32(runtime.GOMAXPROCS(0)))
+	if mask, err := affinity.Mask(); err == nil {
+		SetText(slot.Mask[:], affinity.FormatList(mask))
+	}
+	var background sync.WaitGroup
+	if spec.Model == "goroutine" {
+		gios = make([]*gio, len(spec.Workers))
+		background.Go(p.watchPhases)
+	}
+	servers := 0
+	for _, ws := range spec.Workers {
+		if ws.Role == record.Server {
+			servers++
+		}
+	}
+	if servers > 0 && spec.Cell.Transport == "unix-dgram" {
+		background.Go(p.wakeSleepers)
+	}
+	if p.workload.OneListener && servers > 0 {
+		p.links = make([]chan int, spec.Cell.Parallel)
+		for i := range p.links {
+			p.links[i] = make(chan int, 1)
+		}
+	}
+	if len(spec.Workers) == 1 && spec.Model != "goroutine" {
+		p.work(0)
+	} else {
+		var all sync.WaitGroup
+		for i := range spec.Workers {
+			all.Go(func() {
+				if spec.Model != "goroutine" {
+					// Never unlocked: the thread ends with its worker, mask and all.
+					runtime.LockOSThread()
+				}
+				p.work(i)
+			})
+		}
+		all.Wait()
+	}
+	if p.memory.Control().awaitPhase(PhaseLeft) == PhaseAbort {
+		return 1
+	}
+	background.Wait()
+	return 0
+}
+
+// watchPhases takes the snapshots of a process of goroutines, which have no
+// usage of their own.
+func (p *process) watchPhases() {
+	runtime.LockOSThread()
+	ctl, slot := p.memory.Control(), p.memory.Slot(p.spec.Process)
+	take := func(s *Snapshot) {
+		s.TimeNS = nanotime()
+		unix.Getrusage(unix.RUSAGE_SELF, &s.Usage)
+		atomic.StoreUint32(&s.Taken, 1)
+	}
+	if p.spec.Ops == 0 {
+		if ctl.awaitPhase(PhaseWindow) == PhaseWindow {
+			take(&slot.Open)
+		}
+		if ctl.awaitPhase(PhaseCool) == PhaseCool && slot.Open.Taken != 0 {
+			take(&slot.Close)
+		}
+		return
+	}
+	if ctl.awaitPhase(PhaseWarmup) == PhaseWarmup {
+		take(&slot.Open)
+	}
+	if ctl.awaitPhase(PhaseStop) < PhaseAbort && slot.Open.Taken != 0 {
+		take(&slot.Close)
+	}
+}
+
+// wakeSleepers is the idle thread of the stop protocol: a blocked AF_UNIX
+// datagram reader is woken neither by its peer's close nor by its shutdown,
+// only by a shutdown of its own socket. What is queued is still read first.
+func (p *process) wakeSleepers() {
+	p.memory.Control().awaitPhase(PhaseLeft)
+	p.sleepers.Lock()
+	defer p.sleepers.Unlock()
+	for _, fd := range p.sleepers.fds {
+		unix.Shutdown(fd, unix.SHUT_RDWR) // ENOTCONN on an unconnected one, which is woken all the same
+	}
+}
+
+// work is one worker: pin, gate 1, connect, gate 2, the loop, leave.
+func (p *process) work(i int) {
+	ws := &p.spec.Workers[i]
+	ctl, slot := p.memory.Control(), p.memory.Slot(ws.Slot)
+	w, err := p.prepare(i)
+	if err != nil {
+		fail(ctl, slot, failSetup, 0, err)
+		return
+	}
+	listener, err := p.listen(ws, slot)
+	if err != nil {
+		fail(ctl, slot, failSetup, 0, err)
+		return
+	}
+	ctl.reach(slot, Pinned)
+	if ctl.awaitPhase(PhaseConnect) == PhaseAbort {
+		return
+	}
+	end, err := p.connect(ws, slot, listener)
+	if err != nil {
+		fail(ctl, slot, failSetup, 0, err)
+		return
+	}
+	if err := p.attach(i, w, end); err != nil {
+		fail(ctl, slot, failSetup, 0, err)
+		return
+	}
+	step := p.workload.Server
+	if ws.Role == record.Client {
+		step = p.workload.Client
+	}
+	ctl.reach(slot, Ready)
+	if ctl.awaitPhase(PhaseWarmup) == PhaseAbort {
+		return
+	}
+
+	code := w.run(step)
+
+	phase := atomicPhase(ctl)
+	over := phase >= PhaseStop && !w.first && (code == failEOF || code == uintptr(unix.EPIPE) || code == uintptr(unix.ECONNRESET))
+	if code != 0 && !over {
+		fail(ctl, slot, code, slot.Ops, nil)
+		return
+	}
+	slot.EndNS = slot.Close.TimeNS
+	if w.limit != 0 {
+		ctl.reach(slot, Finished)
+		if ctl.awaitPhase(PhaseStop) == PhaseAbort {
+			return
+		}
+	}
+	slot.Migrations1 = migrations()
+	p.leave(ws, end)
+	if ws.Role == record.Client {
+		ctl.reach(slot, Gone)
+	}
+	ctl.reach(slot, Done)
+}
+
+// prepare pins the worker and makes its memory where it now runs.
+func (p *process) prepare(i int) (*Worker, error) {
+	spec, ws := p.spec, &p.spec.Workers[i]
+	slot := p.memory.Slot(ws.Slot)
+	goroutine := spec.Model == "goroutine"
+	if !goroutine && ws.CPU >= 0 {
+		if err := affinity.Pin([]int{ws.CPU}); err != nil {
+			return nil, err
+		}
+		if cpu, err := affinity.CPU(); err == nil && cpu != ws.CPU {
+			return nil, fmt.Errorf("pinned to CPU %d but running on CPU %d", ws.CPU, cpu)
+		}
+	}
+	touch(unsafe.Pointer(slot), slotBytes)
+	slot.PID = int32(os.Getpid())
+	slot.Pair, slot.CPUSeen, slot.ConnectNS = -1, -1, -1
+	slot.LatMin = 1<<64 - 1
+	slot.Migrations0, slot.Migrations1 = -1, -1
+
+	bytes := uintptr(max(spec.Cell.Request, spec.Cell.Response, 8))
+	size := (unsafe.Sizeof(Worker{})+127)&^127 + bytes
+	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, fmt.Errorf("buffer of %d bytes: %w", size, err)
+	}
+	touch(unsafe.Pointer(&mem[0]), size)
+	w := (*Worker)(unsafe.Pointer(&mem[0]))
+	*w = Worker{
+		ctl: p.memory.Control(), slot: slot,
+		buf:     unsafe.Pointer(&mem[size-bytes]),
+		Request: uintptr(spec.Cell.Request), Response: uintptr(spec.Cell.Response),
+		stream:    isStream(spec.Cell.Transport),
+		retryFull: spec.Cell.Transport == "unix-dgram",
+		first:     ws.Role == record.Client,
+		gio:       -1, schedFD: -1,
+		counting: spec.Ops != 0,
+		clock:    uint32(spec.Clock.Kind), mult: spec.Clock.Mult, every: spec.Clock.Every,
+		random: (spec.Seed+uint64(ws.Slot)+1)*0x9E3779B97F4A7C15 | 1,
+	}
+	w.timing = p.timing(ws.Role)
+	if w.every != 0 {
+		w.rewind()
+	}
+	if ws.Role == p.workload.Counts() || ws.Role == record.Client {
+		w.limit = spec.Ops
+		if ws.Role == record.Server {
+			w.limit *= uint64(spec.Cell.Parallel)
+		}
+	}
+	if goroutine {
+		w.gio = int32(i)
+		return w, nil
+	}
+	mask, err := affinity.Mask()
+	if err != nil {
+		return nil, err
+	}
+	SetText(slot.Mask[:], affinity.FormatList(mask))
+	w.schedFD = openSchedstat(slot)
+	slot.Migrations0 = migrations()
+	atomic.StoreInt32(&slot.TID, int32(threadID()))
+	return w, nil
+}
+
+// timing says how a role times. Where a reply comes, the client times round
+// trips; where none does, the delay is taken from a time in the message, where
+// it has room for one and the transport keeps messages whole.
+func (p *process) timing(role string) uint32 {
+	switch {
+	case p.spec.Clock.Kind == clockNone:
+		return timeNothing
+	case p.workload.Counts() == record.Client:
+		if role != record.Client {
+			return timeNothing
+		}
+		if p.spec.Clock.Every != 0 {
+			return timeSingle
+		}
+		return timeChained
+	case StampsUnavailable(p.spec.Cell) != "":
+		return timeNothing
+	case role == record.Client:
+		return stampSend
+	}
+	return stampRecv
+}
+
+// StampsUnavailable says why the messages of a cell without replies cannot
+// carry a time of sending; "" where they can.
+func StampsUnavailable(c record.Cell) string {
+	const whole = 4096 // PIPE_BUF, and well under half a send buffer (unix_stream_sendmsg splits above that)
+	switch {
+	case c.Request < 8:
+		return fmt.Sprintf("a message of %d bytes has no room for a time stamp of 8", c.Request)
+	case c.Transport == "tcp" && c.Parallel > 1:
+		return "writers that share a TCP connection can be interleaved inside a message"
+	case isStream(c.Transport) && c.Request > whole && c.Parallel > 1:
+		return fmt.Sprintf("writers of messages over %d bytes can be interleaved inside one", whole)
+	}
+	return ""
+}
+
+// listen makes what a server meets its clients at, before gate 1: nil, a
+// listener or a bound datagram socket.
+func (p *process) listen(ws *WorkerSpec, slot *Slot) (*int, error) {
+	c := p.spec.Cell
+	if ws.Role != record.Server || ws.End != nil {
+		return nil, nil
+	}
+	if c.Transport == "unix-dgram" {
+		fd, err := bind(c, p.spec.Dir, serverName(ws.Index))
+		return &fd, err
+	}
+	backlog := 1
+	if p.workload.OneListener {
+		if ws.Index != 0 {
+			return nil, nil
+		}
+		backlog = c.Parallel
+	}
+	fd, port, err := listen(c, p.spec.Dir, serverName(ws.Index), backlog)
+	atomic.StoreInt32(&slot.Port, int32(port))
+	return &fd, err
+}
+
+func serverName(index int) string { return fmt.Sprint("s", index) }
+
+// connect makes the worker's end of its connection and exchanges the index.
+func (p *process) connect(ws *WorkerSpec, slot *Slot, listener *int) (End, error) {
+	c := p.spec.Cell
+	if p.workload.Wiring == Self {
+		a, b, err := openPair(c.Transport)
+		return End{R: b.R, W: a.W}, err
+	}
+	end, err := p.meet(ws, slot, listener)
+	if err != nil || p.workload.Wiring != Pairs {
+		return end, err
+	}
+	if ws.Role == record.Client {
+		slot.Pair = int32(ws.Index)
+		return end, sendIndex(end.W, ws.Index)
+	}
+	if !p.workload.OneListener { // there the acceptor has read it
+		pair, err := receiveIndex(end.R, c.Transport == "unix-dgram" && c.Address != "socketpair")
+		if err != nil {
+			return end, err
+		}
+		slot.Pair = int32(pair)
+	}
+	if int(slot.Pair) != ws.Index {
+		return end, fmt.Errorf("server %d got the connection of client %d", ws.Index, slot.Pair)
+	}
+	return end, nil
+}
+
+func (p *process) meet(ws *WorkerSpec, slot *Slot, listener *int) (End, error) {
+	c := p.spec.Cell
+	switch {
+	case ws.End != nil:
+		return *ws.End, nil
+	case ws.Role == record.Client:
+		return p.dial(ws, slot)
+	case c.Transport == "unix-dgram":
+		return End{*listener, *listener}, nil
+	case p.workload.OneListener:
+		if listener != nil {
+			go p.acceptAll(*listener, slot)
+		}
+		fd, ok := <-p.links[ws.Index]
+		if !ok {
+			return End{}, errors.New("the acceptor failed")
+		}
+		slot.Pair = int32(ws.Index)
+		return End{fd, fd}, nil
+	}
+	fd, err := accept(*listener)
+	if err != nil {
+		return End{}, err
+	}
+	unix.Close(*listener)
+	setNoDelay(c.Transport, fd)
+	return End{fd, fd}, nil
+}
+
+// dial connects a client and times connect(2) alone: the socket is made before.
+func (p *process) dial(ws *WorkerSpec, slot *Slot) (End, error) {
+	c := p.spec.Cell
+	var fd int
+	var err error
+	if c.Transport == "unix-dgram" && p.workload.Reply {
+		fd, err = bind(c, p.spec.Dir, fmt.Sprint("c", ws.Index)) // so that the reply has a name to go to
+	} else {
+		fd, err = newSocket(c)
+	}
+	if err != nil {
+		return End{}, err
+	}
+	peer := p.memory.Slot(ws.Peer)
+	name := 0
+	if !p.workload.OneListener && p.workload.Wiring == Pairs {
+		name = ws.Index
+	}
+	sa := sockaddr(c, p.spec.Dir, serverName(name), int(atomic.LoadInt32(&peer.Port)))
+	t := nanotime()
+	err = connect(fd, sa)
+	slot.ConnectNS = nanotime() - t
+	return End{fd, fd}, err
+}
+
+// acceptAll accepts the connections of all clients, in whatever order they
+// come, and hands each to the thread whose pair it is.
+func (p *process) acceptAll(listener int, slot *Slot) {
+	err := func() error {
+		taken := make([]bool, len(p.links))
+		for range p.links {
+			fd, err := accept(listener)
+			if err != nil {
+				return err
+			}
+			setNoDelay(p.spec.Cell.Transport, fd)
+			pair, err := receiveIndex(fd, false)
+			if err != nil {
+				return err
+			}
+			if pair < 0 || pair >= len(p.links) || taken[pair] {
+				return fmt.Errorf("a connection says that it is of client %d", pair)
+			}
+			taken[pair] = true
+			p.links[pair] <- fd
+		}
+		return nil
+	}()
+	unix.Close(listener)
+	if err != nil {
+		fail(p.memory.Control(), slot, failSetup, 0, err)
+	}
+}
+
+// attach gives the end to the worker.
+func (p *process) attach(i int, w *Worker, end End) (err error) {
+	w.rfd, w.wfd = uintptr(end.R), uintptr(end.W)
+	if w.gio >= 0 {
+		gios[i], err = newGio(end, w.ctl, w.slot)
+	}
+	if p.spec.Workers[i].Role == record.Server && p.spec.Cell.Transport == "unix-dgram" {
+		p.sleepers.Lock()
+		p.sleepers.fds = append(p.sleepers.fds, end.R)
+		p.sleepers.Unlock()
+	}
+	return err
+}
+
+// leave closes what the worker wrote to, so that its reader sees the end.
+func (p *process) leave(ws *WorkerSpec, end End) {
+	if p.spec.Cell.Transport == "pipe" || p.workload.Wiring == Shared {
+		// Writers share an open connection: a shutdown by one would end it for
+		// all; it ends when the last copy of the descriptor is closed.
+		end.Close()
+		return
+	}
+	unix.Shutdown(end.W, unix.SHUT_WR)
+}
+
+// fail puts the error into the worker's slot and rings the bell.
+func fail(ctl *Control, slot *Slot, code uintptr, op uint64, err error) {
+	if !atomic.CompareAndSwapUint32(&slot.Fail, 0, 1) {
+		return
+	}
+	slot.FailOp = op
+	switch {
+	case err != nil:
+		SetText(slot.What[:], err.Error())
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			slot.Errno = uint32(errno)
+		}
+	case code == failEOF:
+		SetText(slot.What[:], "end of file before stop: the other side has gone")
+	case code == failShort:
+		SetText(slot.What[:], "a message came or went short")
+	case code < failEOF:
+		slot.Errno = uint32(code)
+		SetText(slot.What[:], unix.ErrnoName(syscall.Errno(code))+": "+syscall.Errno(code).Error())
+	}
+	atomic.StoreUint32(&slot.Fail, 2)
+	ctl.reach(slot, AnyFailed)
+}
+
+// Failure returns what the worker's slot says of its failure; nil for none.
+func (s *Slot) Failure(role string, worker int) *record.Error {
+	if atomic.LoadUint32(&s.Fail) != 2 {
+		return nil
+	}
+	e := &record.Error{Worker: worker, Role: role, Op: s.FailOp, What: Text(s.What[:])}
+	if s.Errno != 0 {
+		e.Errno = unix.ErrnoName(syscall.Errno(s.Errno))
+	}
+	return e
+}
+
+// touch writes a zero to each page, so that nothing faults in the window.
+func touch(p unsafe.Pointer, n uintptr) {
+	for i := uintptr(0); i < n; i += pageSize {
+		*(*byte)(unsafe.Add(p, i)) = 0
+	}
+}

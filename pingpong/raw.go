@@ -1,0 +1,123 @@
+package pingpong
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Everything here may run between entersyscall and exitsyscall.
+
+// Codes that an operation returns beside the kernel's errno values (all under
+// 4096).
+const (
+	failEOF   uintptr = 4096 + iota // the other end closed, at a message's boundary
+	failShort                       // less than a message came or went
+	failPair                        // the connection's index is not the one expected
+	failSetup                       // before the timed loop; Slot.What says what
+)
+
+//go:nosplit
+//go:norace
+func rawClock(ts *unix.Timespec) {
+	syscall.RawSyscall6(unix.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(ts)), 0, 0, 0, 0)
+}
+
+// read is read(2) of at most n bytes to p: the count, or an errno. EINTR is
+// retried and counted.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) read(p unsafe.Pointer, n uintptr) (uintptr, uintptr) {
+	if w.gio >= 0 {
+		return w.goRead(p, n)
+	}
+	for {
+		r, _, e := syscall.RawSyscall6(unix.SYS_READ, w.rfd, uintptr(p), n, 0, 0, 0)
+		if e == 0 {
+			return r, 0
+		}
+		if e != unix.EINTR {
+			return 0, uintptr(e)
+		}
+		w.slot.Errors[countEINTR]++
+	}
+}
+
+// write is write(2) of n bytes from p: the count, or an errno.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) write(p unsafe.Pointer, n uintptr) (uintptr, uintptr) {
+	for {
+		var r, e uintptr
+		if w.gio >= 0 {
+			r, e = w.goWrite(p, n)
+		} else {
+			var errno syscall.Errno
+			r, _, errno = syscall.RawSyscall6(unix.SYS_WRITE, w.wfd, uintptr(p), n, 0, 0, 0)
+			e = uintptr(errno)
+		}
+		switch {
+		case e == 0:
+			return r, 0
+		case e == uintptr(unix.EINTR):
+			w.slot.Errors[countEINTR]++
+		case e == uintptr(unix.ENOBUFS) && w.retryFull && atomicPhase(w.ctl) < PhaseAbort:
+			// A full AF_UNIX datagram receiver on FreeBSD, which Linux would wait for.
+			w.slot.Errors[countENOBUFS]++
+		default:
+			return 0, e
+		}
+	}
+}
+
+// Send writes one message of n bytes from the worker's buffer: on a stream in
+// as many writes as it takes, else in one.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) Send(n uintptr) uintptr {
+	r, e := w.write(w.buf, n)
+	if r == n || e != 0 {
+		return e
+	}
+	if !w.stream {
+		return failShort
+	}
+	for done := r; done < n; done += r {
+		if r, e = w.write(unsafe.Add(w.buf, done), n-done); e != 0 {
+			return e
+		}
+	}
+	return 0
+}
+
+// Recv reads one message of n bytes into the worker's buffer: on a stream in
+// as many reads as it takes, else in one. An end of file at the boundary of a
+// message is failEOF, which is no failure after stop.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) Recv(n uintptr) uintptr {
+	r, e := w.read(w.buf, n)
+	if r == n || e != 0 {
+		return e
+	}
+	if r == 0 {
+		return failEOF
+	}
+	if !w.stream {
+		return failShort
+	}
+	for done := r; done < n; done += r {
+		if r, e = w.read(unsafe.Add(w.buf, done), n-done); e != 0 {
+			return e
+		}
+		if r == 0 {
+			return failShort
+		}
+	}
+	return 0
+}

@@ -1,0 +1,490 @@
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"udsbench/affinity"
+	"udsbench/histogram"
+	"udsbench/pingpong"
+	"udsbench/record"
+)
+
+// figures are the names of the run's figures that a failed run has none of.
+var figures = []string{"window_s", "warmup_s", "ops", "ops_per_s", "slices", "scan_ns", "start_skew_ns", "connect_ns",
+	"latency_ns", "histogram", "cpu_ns", "switches", "migrations", "run_delay_ns", "roles", "host"}
+
+// collectFailed notes who took part in a run that failed; it has no figures.
+// An interruption leaves no record.
+func (r *run) collectFailed(cause error) error {
+	if cause == ErrInterrupted {
+		return cause
+	}
+	for _, name := range figures {
+		r.rec.Missing(name, "the run failed")
+	}
+	for i := range r.workers() {
+		w, slot := r.identity(i), r.memory.Slot(i)
+		w.OpsTotal = slot.Ops
+		for _, name := range []string{"ops", "switches", "cpu_ns", "run_delay_ns", "connect_ns", "starved_slices"} {
+			w.Missing(name, "the run failed")
+		}
+		r.rec.Workers = append(r.rec.Workers, w)
+	}
+	r.rec.Coordinator = r.window.above
+	return cause
+}
+
+// collect fills the record from the workers' slots, after all have ended.
+func (r *run) collect() {
+	rec := r.rec
+	for i := range r.workers() {
+		rec.Workers = append(rec.Workers, r.worker(i))
+	}
+	rec.Coordinator = r.window.above
+	rec.CoordCPUNS = &r.window.own
+	r.throughput()
+	r.latency()
+	r.connects()
+	r.roles()
+	r.startSkew()
+	r.host()
+	r.errors()
+}
+
+// identity is what is known of a worker before it has done anything.
+func (r *run) identity(i int) record.Worker {
+	slot := r.memory.Slot(i)
+	role, index := r.role(i)
+	w := record.Worker{Role: role, Index: index, PID: int(slot.PID), TID: int(slot.TID), Errors: slot.ErrorCounts()}
+	if slot.Pair >= 0 {
+		pair := int(slot.Pair)
+		w.Pair = &pair
+	} else {
+		w.Missing("pair", r.noPair())
+	}
+	mask := pingpong.Text(slot.Mask[:])
+	if r.model(role) == "goroutine" {
+		w.Missing("tid", goroutineWhy)
+		w.Missing("cpu_seen", goroutineWhy)
+		mask = pingpong.Text(r.memory.Slot(r.processSlot(i)).Mask[:])
+	}
+	if cpus, err := affinity.ParseList(mask); err == nil {
+		w.CPUs = cpus
+	} else {
+		w.Missing("cpus", "the mask was not read back, or is too long to keep")
+	}
+	return w
+}
+
+const goroutineWhy = "a goroutine has no thread of its own; see roles"
+
+func (r *run) noPair() string {
+	switch r.workload.Wiring {
+	case pingpong.Pairs:
+		return "the index was not exchanged"
+	case pingpong.Self:
+		return "a worker of " + r.workload.Name + " is its own peer"
+	}
+	return "in " + r.workload.Name + " all clients share one receiver"
+}
+
+func (r *run) model(role string) string {
+	if role == record.Client {
+		return r.cell.Model
+	}
+	return r.cell.ServerModel
+}
+
+// processSlot is the slot of the process that worker i belongs to.
+func (r *run) processSlot(i int) int {
+	for _, p := range r.procs {
+		for _, w := range p.spec.Workers {
+			if w.Slot == i {
+				return p.spec.Process
+			}
+		}
+	}
+	return -1
+}
+
+// worker takes the differences of one worker's own two snapshots.
+func (r *run) worker(i int) record.Worker {
+	w, slot := r.identity(i), r.memory.Slot(i)
+	w.OpsTotal = slot.Ops
+	if edges := r.window.edges; edges != nil {
+		w.Ops = edges[len(edges)-1].ops[i] - edges[0].ops[i]
+		w.StarvedSlices = r.window.starved[i]
+	} else {
+		w.Ops = slot.Ops
+		w.Missing("starved_slices", "a run by --ops is not read in slices")
+	}
+	if slot.ConnectNS >= 0 {
+		ns := slot.ConnectNS
+		w.ConnectNS = &ns
+	} else {
+		w.Missing("connect_ns", r.noConnect(w.Role))
+	}
+	r.migrations(&w, slot)
+	if slot.CPUSeen >= 0 && r.model(w.Role) != "goroutine" {
+		cpu := int(slot.CPUSeen)
+		w.CPUSeen = &cpu
+	}
+	a, b := &slot.Open, &slot.Close
+	if a.Taken == 0 || b.Taken == 0 {
+		const why = "starved: it reached no operation's end to take its own snapshot at window open and close"
+		for _, name := range []string{"window_ns", "snapshot_ops", "switches", "cpu_ns", "run_delay_ns", "minor_faults", "cpu_seen"} {
+			w.Missing(name, why)
+		}
+		return w
+	}
+	w.WindowNS = b.TimeNS - a.TimeNS
+	w.SnapshotOps = b.Ops - a.Ops
+	if r.model(w.Role) == "goroutine" {
+		for _, name := range []string{"switches", "cpu_ns", "run_delay_ns", "minor_faults"} {
+			w.Missing(name, goroutineWhy)
+		}
+		return w
+	}
+	u := usageDiff(&a.Usage, &b.Usage)
+	w.CPUNS, w.Switches, w.MinorFaults, w.MajorFaults = &u.cpu, &u.switches, &u.minor, &u.major
+	run0, delay0, err0 := schedstat(slot, a)
+	run1, delay1, err1 := schedstat(slot, b)
+	if err0 != "" || err1 != "" {
+		w.Missing("run_delay_ns", err0+err1)
+		w.Missing("on_cpu_ns", err0+err1)
+		return w
+	}
+	on, delay := run1-run0, delay1-delay0
+	w.OnCPUNS, w.RunDelayNS = &on, &delay
+	return w
+}
+
+func (r *run) migrations(w *record.Worker, slot *pingpong.Slot) {
+	switch {
+	case r.model(w.Role) == "goroutine":
+		w.Missing("migrations", goroutineWhy)
+	case slot.Migrations0 < 0 || slot.Migrations1 < 0:
+		w.Missing("migrations", noMigrations)
+	default:
+		n := slot.Migrations1 - slot.Migrations0
+		w.Migrations = &n
+	}
+}
+
+func (r *run) noConnect(role string) string {
+	switch {
+	case role == record.Server:
+		return "a server connects to nobody"
+	case r.workload.Wiring == pingpong.Shared:
+		return "the clients share one connection, made before they were started"
+	}
+	return fmt.Sprintf("the ends of a %s are made connected", r.cell.Address)
+}
+
+type usage struct {
+	cpu          record.CPU
+	switches     record.Switches
+	minor, major int64
+}
+
+func usageDiff(a, b *unix.Rusage) usage {
+	return usage{
+		cpu:      record.CPU{User: b.Utime.Nano() - a.Utime.Nano(), System: b.Stime.Nano() - a.Stime.Nano()},
+		switches: record.Switches{Voluntary: int64(b.Nvcsw - a.Nvcsw), Involuntary: int64(b.Nivcsw - a.Nivcsw)},
+		minor:    int64(b.Minflt - a.Minflt),
+		major:    int64(b.Majflt - a.Majflt),
+	}
+}
+
+// schedstat reads the first two numbers of /proc/PID/task/TID/schedstat: ns on
+// CPU and ns runnable but waiting (Documentation/scheduler/sched-stats.rst).
+func schedstat(slot *pingpong.Slot, s *pingpong.Snapshot) (run, delay int64, why string) {
+	if slot.StatErrno != 0 {
+		return 0, 0, noSchedstat(syscall.Errno(slot.StatErrno))
+	}
+	if s.StatLen <= 0 {
+		return 0, 0, "schedstat could not be read: " + syscall.Errno(-s.StatLen).Error()
+	}
+	fields := bytes.Fields(s.Stat[:min(s.StatLen, int64(len(s.Stat)))])
+	if len(fields) < 3 {
+		return 0, 0, "schedstat has a form that is not known"
+	}
+	run, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	delay, err2 := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil || err2 != nil {
+		return 0, 0, "schedstat has a form that is not known"
+	}
+	return run, delay, ""
+}
+
+// throughput divides operations by elapsed time: between the midpoints of the
+// first and last reading of the counters, or under --ops between the first
+// start and the last end of those whose operations count.
+func (r *run) throughput() {
+	rec := r.rec
+	counts := r.workload.Counts()
+	var ops uint64
+	var seconds float64
+	if edges := r.window.edges; edges != nil {
+		total := func(e edge) (n uint64) {
+			for i, v := range e.ops {
+				if role, _ := r.role(i); role == counts {
+					n += v
+				}
+			}
+			return n
+		}
+		var scan int64
+		for i, e := range edges {
+			scan = max(scan, e.scan)
+			if i > 0 {
+				rec.Slices = append(rec.Slices, total(e)-total(edges[i-1]))
+				rec.SliceNS = append(rec.SliceNS, e.mid-edges[i-1].mid)
+			}
+		}
+		first, last := edges[0], edges[len(edges)-1]
+		ops, seconds = total(last)-total(first), float64(last.mid-first.mid)/1e9
+		rec.ScanNS = &scan
+		if slice := (last.mid - first.mid) / int64(len(edges)-1); scan*200 > slice {
+			r.warn("reading all counters took up to %v, over 0.5 %% of a slice", time.Duration(scan))
+		}
+		warm := r.window.warmup.Seconds()
+		rec.WarmupS = &warm
+	} else {
+		begin, end := int64(1<<62), int64(0)
+		for i := range r.workers() {
+			if role, _ := r.role(i); role == counts {
+				slot := r.memory.Slot(i)
+				ops += slot.Ops
+				begin, end = min(begin, slot.StartNS), max(end, slot.EndNS)
+			}
+		}
+		seconds = float64(end-begin) / 1e9
+		for _, name := range []string{"slices", "scan_ns"} {
+			rec.Missing(name, "a run by --ops is not read in slices")
+		}
+		rec.Missing("warmup_s", "a run by --ops has no warm-up: its window is the whole of the load")
+	}
+	rate := float64(ops) / seconds
+	rec.Ops, rec.WindowS, rec.OpsPerS = &ops, &seconds, &rate
+}
+
+func (r *run) latency() {
+	var h histogram.Histogram
+	var why string
+	switch {
+	case r.cell.Clock == "none":
+		why = "operations were not timed (--clock none)"
+	case r.workload.Counts() == record.Server:
+		why = pingpong.StampsUnavailable(r.cell)
+	}
+	if why == "" {
+		for i := range r.workers() {
+			if s := r.memory.Slot(i); s.LatCount > 0 {
+				histogram.AddCounts(&h, s.Hist[:], s.LatSum, int64(s.LatMin), int64(s.LatMax))
+			}
+		}
+		if h.Count() == 0 {
+			why = "no operation was timed inside the window"
+		}
+	}
+	if why != "" {
+		r.rec.Missing("latency_ns", why)
+		r.rec.Missing("histogram", why)
+		return
+	}
+	l := h.Latency()
+	r.rec.LatencyNS, r.rec.Histogram = l, h.Record()
+}
+
+func (r *run) connects() {
+	var s *record.Spread
+	n, sum := 0, 0.0
+	for _, w := range r.rec.Workers {
+		if w.ConnectNS == nil {
+			continue
+		}
+		if s == nil {
+			s = &record.Spread{Min: *w.ConnectNS, Max: *w.ConnectNS}
+		}
+		s.Min, s.Max = min(s.Min, *w.ConnectNS), max(s.Max, *w.ConnectNS)
+		sum += float64(*w.ConnectNS)
+		n++
+	}
+	if s == nil {
+		r.rec.Missing("connect_ns", r.noConnect(record.Client))
+		return
+	}
+	s.Avg = sum / float64(n)
+	r.rec.ConnectNS = s
+}
+
+// roles sums the workers of each role, and the roles to the run's totals.
+func (r *run) roles() {
+	r.rec.Roles = map[string]record.Role{}
+	if r.cell.OneProcess && r.cell.Model == "goroutine" {
+		r.rec.Roles["client+server"] = r.processRole(r.procs, r.workers())
+	} else {
+		for _, name := range []string{record.Client, record.Server} {
+			var procs []*process
+			for _, p := range r.procs {
+				if slices.ContainsFunc(p.spec.Workers, func(w pingpong.WorkerSpec) bool { return w.Role == name }) {
+					procs = append(procs, p)
+				}
+			}
+			if len(procs) == 0 {
+				continue
+			}
+			if r.model(name) == "goroutine" {
+				r.rec.Roles[name] = r.processRole(procs, len(procs[0].spec.Workers))
+			} else {
+				r.rec.Roles[name] = r.workerRole(name, len(procs))
+			}
+		}
+	}
+	r.totals()
+}
+
+// workerRole sums the snapshots of a role's threads.
+func (r *run) workerRole(name string, procs int) record.Role {
+	role := record.Role{Processes: procs}
+	var cpu record.CPU
+	var sw record.Switches
+	var delay int64
+	counted, delayed := 0, 0
+	for _, w := range r.rec.Workers {
+		if w.Role != name {
+			continue
+		}
+		role.Workers++
+		if w.CPUNS == nil {
+			continue
+		}
+		counted++
+		role.Ops += w.SnapshotOps
+		cpu.User += w.CPUNS.User
+		cpu.System += w.CPUNS.System
+		sw.Voluntary += w.Switches.Voluntary
+		sw.Involuntary += w.Switches.Involuntary
+		if w.RunDelayNS != nil {
+			delayed++
+			delay += *w.RunDelayNS
+		}
+	}
+	if counted > 0 {
+		role.CPUNS, role.Switches = &cpu, &sw
+	}
+	if counted > 0 && delayed == counted {
+		role.RunDelayNS = &delay
+	}
+	if counted < role.Workers {
+		r.warn("%d of %d %ss were starved: they took no snapshots of their own and are left out of what an operation cost", role.Workers-counted, role.Workers, name)
+	}
+	return role
+}
+
+// processRole takes the snapshots of processes whose goroutines have none.
+func (r *run) processRole(procs []*process, workers int) record.Role {
+	role := record.Role{Processes: len(procs), Workers: workers}
+	var cpu record.CPU
+	var sw record.Switches
+	for _, p := range procs {
+		slot := r.memory.Slot(p.spec.Process)
+		role.GOMAXPROCS = int(slot.GOMAXPROCS)
+		if slot.Open.Taken == 0 || slot.Close.Taken == 0 {
+			return role
+		}
+		u := usageDiff(&slot.Open.Usage, &slot.Close.Usage)
+		cpu.User += u.cpu.User
+		cpu.System += u.cpu.System
+		sw.Voluntary += u.switches.Voluntary
+		sw.Involuntary += u.switches.Involuntary
+		for _, ws := range p.spec.Workers {
+			s := r.memory.Slot(ws.Slot)
+			role.Ops += s.Close.Ops - s.Open.Ops
+		}
+	}
+	role.CPUNS, role.Switches = &cpu, &sw
+	return role
+}
+
+// totals adds the roles up; a total that would lack a part is absent.
+func (r *run) totals() {
+	rec := r.rec
+	var cpu record.CPU
+	var sw record.Switches
+	var delay, moves int64
+	var noUsage, noDelay, noMoves string
+	for name, role := range rec.Roles {
+		if role.CPUNS == nil {
+			noUsage = "no " + name + " took snapshots at both edges of the window"
+			continue
+		}
+		cpu.User += role.CPUNS.User
+		cpu.System += role.CPUNS.System
+		sw.Voluntary += role.Switches.Voluntary
+		sw.Involuntary += role.Switches.Involuntary
+		if role.RunDelayNS != nil {
+			delay += *role.RunDelayNS
+		}
+	}
+	for _, w := range rec.Workers {
+		if w.RunDelayNS == nil {
+			noDelay = fmt.Sprintf("%s %d: %s", w.Role, w.Index, w.Unavailable["run_delay_ns"])
+		}
+		if w.Migrations == nil {
+			noMoves = fmt.Sprintf("%s %d: %s", w.Role, w.Index, w.Unavailable["migrations"])
+		} else {
+			moves += *w.Migrations
+		}
+	}
+	if noUsage == "" {
+		rec.CPUNS, rec.Switches = &cpu, &sw
+	} else {
+		rec.Missing("cpu_ns", noUsage)
+		rec.Missing("switches", noUsage)
+	}
+	if noUsage+noDelay == "" {
+		rec.RunDelayNS = &delay
+	} else {
+		rec.Missing("run_delay_ns", noUsage+noDelay)
+	}
+	if noMoves == "" {
+		rec.Migrations = &moves
+	} else {
+		rec.Missing("migrations", noMoves)
+	}
+}
+
+// startSkew is the time between the first and the last worker's passing gate 2.
+func (r *run) startSkew() {
+	first, last := r.memory.Slot(0).StartNS, r.memory.Slot(0).StartNS
+	for i := range r.workers() {
+		s := r.memory.Slot(i)
+		first, last = min(first, s.StartNS), max(last, s.StartNS)
+	}
+	skew := last - first
+	r.rec.StartSkewNS = &skew
+}
+
+func (r *run) errors() {
+	for _, w := range r.rec.Workers {
+		for name, n := range w.Errors {
+			if r.rec.Errors == nil {
+				r.rec.Errors = map[string]uint64{}
+			}
+			r.rec.Errors[name] += n
+		}
+	}
+}
+
+func (r *run) warn(format string, args ...any) {
+	r.rec.Warnings = append(r.rec.Warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"udsbench/pingpong"
+	"udsbench/record"
+)
+
+const (
+	coordinatorFDs = 24 // standard streams, poller, session files, mapping, janitor, a spawn under way on each thread
+	workerFDs      = 10 // standard streams, control pipe, mapping, poller
+)
+
+// NeedFDs computes the open files that the cell's hungriest process needs, and
+// which process that is.
+func NeedFDs(c record.Cell) (need int, who string) {
+	w, err := pingpong.Lookup(c.Workload)
+	if err != nil {
+		return 0, ""
+	}
+	servers := w.Servers(c.Parallel)
+	each := 1 // descriptors of one end
+	if c.Transport == "pipe" {
+		each = 2
+	}
+	own := each + 1 // and the worker's schedstat
+	if w.Wiring == pingpong.Self {
+		own = 2*each + 1
+	}
+	processes := countProcesses(w, c)
+
+	need, who = coordinatorFDs+processes, "coordinator"
+	if inherits(w, c) && w.Wiring == pingpong.Pairs && processes != c.Parallel+servers {
+		need += 2 * each * c.Parallel
+	}
+	worker := func(role, model string, workers, more int) {
+		if model == "process" {
+			workers = min(workers, 1)
+		}
+		if n := workerFDs + workers*own + more; workers > 0 && n > need {
+			need, who = n, role+" process"
+		}
+	}
+	listeners := 0
+	if !inherits(w, c) {
+		listeners = 1
+		if w.Wiring == pingpong.Pairs && !w.OneListener && c.ServerModel != "process" {
+			listeners = servers
+		}
+	}
+	if c.OneProcess {
+		worker("worker", c.Model, c.Parallel+servers, listeners)
+	} else {
+		worker("client", c.Model, c.Parallel, 0)
+		worker("server", c.ServerModel, servers, listeners)
+	}
+	return need, who
+}
+
+// CheckLimits refuses a cell that this process's limits cannot hold, before
+// anything is started: one line that names the limit and the value needed.
+func CheckLimits(c record.Cell) error {
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		return nil
+	}
+	// The Go runtime has raised the soft limit to the hard one, in each process.
+	if need, who := NeedFDs(c); uint64(need) > uint64(lim.Max) {
+		return fmt.Errorf("%s over %s with --parallel %d needs %d open files in its %s, and the limit is %d; raise it (ulimit -n %d) or lower --parallel",
+			c.Workload, c.Transport, c.Parallel, need, who, lim.Max, need)
+	}
+	return nil
+}

@@ -1,0 +1,310 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"udsbench/janitor"
+	"udsbench/pingpong"
+	"udsbench/record"
+)
+
+// Options are what a run is told beside its cell.
+type Options struct {
+	Window  time.Duration // of measurement; ignored with Ops
+	Warmup  time.Duration // at least this long before the window; none with Ops
+	Slice   time.Duration // how often the counters are read
+	Ops     uint64        // operations a client, instead of a time; 0: by time
+	Seed    uint64
+	Exe     string             // binary to start workers from
+	CPUs    []int              // of each worker, clients first; -1 free; nil: all free
+	Spare   []int              // CPUs that no worker is pinned to, where the coordinator may go
+	Started func(pids []int)   // told the worker processes when gate 2 opens; may be nil
+	Turned  func(phase uint32) // told each phase; may be nil
+}
+
+// ErrInterrupted is returned when the context ended before the run did.
+var ErrInterrupted = errors.New("interrupted")
+
+// Bounds of what a run waits for, beside the times that it was told. They are
+// for workers that hang, not for slow ones: each grows with their number.
+const (
+	patience      = 20 * time.Second
+	patienceEach  = 50 * time.Millisecond
+	closePatience = 2 * time.Second
+)
+
+// run is one run under way.
+type run struct {
+	cell     record.Cell
+	opt      Options
+	workload *pingpong.Workload
+	clock    pingpong.Clock
+	home     *janitor.Home
+	fd       int // shared mapping
+	memory   *pingpong.Memory
+	ctl      *pingpong.Control
+	clients  int
+	servers  int
+	procs    []*process
+	family   family
+	rec      *record.Run
+	began    time.Time
+	window   window
+}
+
+func (r *run) workers() int { return r.clients + r.servers }
+
+// Run executes the cell once. A run that failed is a record that says so; the
+// error is ErrInterrupted, or why no run could be tried at all.
+func Run(ctx context.Context, cell record.Cell, opt Options) (*record.Run, error) {
+	w, err := pingpong.Lookup(cell.Workload)
+	if err != nil {
+		return nil, err
+	}
+	clock, err := pingpong.ParseClock(cell.Clock)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		cell: cell, opt: opt, workload: w, clock: clock.Calibrate(),
+		clients: cell.Parallel, servers: w.Servers(cell.Parallel),
+		rec: &record.Run{Schema: record.Schema, Kind: record.Timed, Cell: cell, Loop: "closed"},
+	}
+	if r.opt.CPUs != nil && len(r.opt.CPUs) != r.workers() {
+		return nil, fmt.Errorf("placement of %d workers for a cell with %d", len(r.opt.CPUs), r.workers())
+	}
+	cost := r.clock.CostNS()
+	if r.clock.CostNS() > 0 {
+		r.rec.ClockCostNS = &cost
+	} else {
+		r.rec.Missing("clock_cost_ns", "no clock is called (--clock none)")
+	}
+	r.began = time.Now()
+	r.rec.Start = r.began.UTC().Format(time.RFC3339Nano)
+	err = r.execute(ctx)
+	var failure *record.Error
+	switch {
+	case err == nil:
+		r.rec.Status = record.OK
+	case errors.As(err, &failure):
+		r.rec.Status, r.rec.Error = record.Failed, failure
+	default:
+		return nil, err
+	}
+	return r.rec, nil
+}
+
+// execute goes through the phases. Everything that it made is gone when it
+// returns; the record is filled from the workers' slots before that.
+func (r *run) execute(ctx context.Context) (err error) {
+	if r.home, err = janitor.Open(r.opt.Exe); err != nil {
+		return failed("%v", err)
+	}
+	r.family.reap(r.home.Group)
+	defer func() {
+		if cerr := r.close(err != nil); err == nil && cerr != nil {
+			err = cerr
+		}
+	}()
+	if err := r.share(); err != nil {
+		return failed("shared mapping: %v", err)
+	}
+	defer unix.Close(r.fd)
+	if err := r.spawn(ctx); err != nil {
+		return err
+	}
+	all := r.workers()
+	long := patience + time.Duration(all)*patienceEach
+	if err := r.await(ctx, pingpong.Pinned, all, long, "to be pinned and listening"); err != nil {
+		return r.collectFailed(err)
+	}
+	r.turn(pingpong.PhaseConnect)
+	if err := r.await(ctx, pingpong.Ready, all, long, "to be connected"); err != nil {
+		return r.collectFailed(err)
+	}
+	ready := int64(time.Since(r.began))
+	r.rec.ReadyNS = &ready
+	if r.opt.Started != nil {
+		r.opt.Started(r.pids())
+	}
+	if err := r.measure(ctx, long); err != nil {
+		return r.collectFailed(err)
+	}
+	r.turn(pingpong.PhaseStop)
+	if err := r.await(ctx, pingpong.Gone, r.clients, long, "to leave after stop"); err != nil {
+		return r.collectFailed(err)
+	}
+	r.turn(pingpong.PhaseLeft)
+	if err := r.await(ctx, pingpong.Done, all, long, "to end after the clients had left"); err != nil {
+		return r.collectFailed(err)
+	}
+	if err := r.family.wait(ctx, long); err != nil {
+		return r.collectFailed(err)
+	}
+	r.collect()
+	return nil
+}
+
+// turn sets the phase.
+func (r *run) turn(phase uint32) {
+	r.ctl.Turn(phase)
+	if r.opt.Turned != nil {
+		r.opt.Turned(phase)
+	}
+}
+
+// share makes the mapping and says when each milestone is full.
+func (r *run) share() (err error) {
+	slots := r.workers() + r.processes()
+	if r.fd, err = pingpong.NewMemoryFile(pingpong.MemoryBytes(slots)); err != nil {
+		return err
+	}
+	if r.memory, err = pingpong.MapMemory(r.fd, slots); err != nil {
+		unix.Close(r.fd)
+		return err
+	}
+	r.ctl = r.memory.Control()
+	for _, m := range []int{pingpong.Pinned, pingpong.Ready, pingpong.Done} {
+		r.ctl.Want[m] = uint32(r.workers())
+	}
+	r.ctl.Want[pingpong.Gone] = uint32(r.clients)
+	r.ctl.Want[pingpong.Finished] = uint32(r.limited())
+	return nil
+}
+
+// limited is the number of workers that end by themselves under --ops: the
+// clients, and the one receiver of those that get no reply.
+func (r *run) limited() int {
+	if r.workload.Counts() == record.Server {
+		return r.clients + r.servers
+	}
+	return r.clients
+}
+
+// await waits until n workers have reached a milestone, or one failed, or the
+// watchdog's time is over.
+func (r *run) await(ctx context.Context, milestone, n int, limit time.Duration, what string) error {
+	deadline := time.Now().Add(limit)
+	for {
+		seen := r.ctl.Rung()
+		if r.ctl.Reached(milestone) >= n {
+			return nil
+		}
+		if err := r.trouble(ctx); err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return r.watchdog(milestone, limit, what)
+		}
+		r.ctl.Wait(seen, int64(20*time.Millisecond))
+	}
+}
+
+// trouble reports what has ended the run, if anything has.
+func (r *run) trouble(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ErrInterrupted
+	}
+	if r.ctl.Reached(pingpong.AnyFailed) == 0 && !r.family.lost() {
+		return nil
+	}
+	// A worker that dies takes its peers with it. Give the first cause time to
+	// be seen, so that the record names it and not its echo.
+	for range 10 {
+		if e := r.family.deadBySignal(); e != nil {
+			return r.blame(e)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for i := range r.workers() {
+		role, index := r.role(i)
+		if e := r.memory.Slot(i).Failure(role, index); e != nil {
+			e.What = fmt.Sprintf("%s %d: %s", role, index, e.What)
+			return e
+		}
+	}
+	if e := r.family.dead(); e != nil {
+		return r.blame(e)
+	}
+	return failed("a worker failed and did not say why")
+}
+
+// blame names the worker whose process died.
+func (r *run) blame(d *death) error {
+	e := &record.Error{Worker: -1, What: fmt.Sprintf("worker process %d %s", d.pid, d.how)}
+	for _, p := range r.procs {
+		if p.pid != d.pid {
+			continue
+		}
+		ws := p.spec.Workers[0]
+		e.Role = ws.Role
+		if len(p.spec.Workers) == 1 {
+			e.Worker = ws.Index
+			e.Op = r.memory.Slot(ws.Slot).Ops
+			e.What = fmt.Sprintf("%s %d: process %d %s", ws.Role, ws.Index, d.pid, d.how)
+		} else {
+			e.What = fmt.Sprintf("process %d of %d workers (%s) %s", d.pid, len(p.spec.Workers), p.roles(), d.how)
+		}
+	}
+	return e
+}
+
+// watchdog names a worker that has not reached the milestone. It is always a
+// failure.
+func (r *run) watchdog(milestone int, limit time.Duration, what string) error {
+	for i := range r.workers() {
+		slot := r.memory.Slot(i)
+		role, index := r.role(i)
+		behind := slot.State < uint32(milestone)+1
+		switch milestone {
+		case pingpong.Warmed:
+			behind = slot.Ops == 0
+		case pingpong.Gone:
+			behind = behind && role == record.Client
+		}
+		if behind {
+			return &record.Error{Worker: index, Role: role, Op: slot.Ops,
+				What: fmt.Sprintf("watchdog: waited %v for %s %d (process %d) %s", limit, role, index, slot.PID, what)}
+		}
+	}
+	return failed("watchdog: waited %v for the workers %s", limit, what)
+}
+
+// role names the worker of slot i.
+func (r *run) role(i int) (role string, index int) {
+	if i < r.clients {
+		return record.Client, i
+	}
+	return record.Server, i - r.clients
+}
+
+func failed(format string, args ...any) error {
+	return &record.Error{Worker: -1, What: fmt.Sprintf(format, args...)}
+}
+
+// close ends what is left of the run: at once where it failed.
+func (r *run) close(kill bool) error {
+	if kill {
+		if r.ctl != nil {
+			r.turn(pingpong.PhaseAbort)
+		}
+		r.family.kill(r.home)
+	}
+	for _, p := range r.procs {
+		p.control.Close()
+	}
+	r.home.Release()
+	r.family.waitAll()
+	if r.memory != nil {
+		r.memory.Unmap()
+	}
+	if err := r.home.Close(); err != nil {
+		return failed("%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const rusageThread = 1 // RUSAGE_THREAD of sys/resource.h
+
+// From sys/rtprio.h.
+const (
+	rtpSet          = 1
+	rtpPrioRealtime = 2
+)
+
+// raise lifts the calling thread above the workers and says how
+// (rtprio_thread(2), which takes no thread id for the calling one).
+func raise() string {
+	rtp := struct{ kind, prio uint16 }{rtpPrioRealtime, 0}
+	if _, _, e := syscall.Syscall(unix.SYS_RTPRIO_THREAD, rtpSet, 0, uintptr(unsafe.Pointer(&rtp))); e == 0 {
+		return "rtprio 0"
+	}
+	return "not above the workers (needs root)"
+}
+
+// sleepUntil sleeps the calling thread until CLOCK_MONOTONIC reads ns
+// (clock_nanosleep(2), system call 244).
+func sleepUntil(ns int64) {
+	const clockMonotonic, timerAbstime = 4, 1
+	ts := unix.NsecToTimespec(ns)
+	for {
+		// The call returns its error instead of setting errno.
+		r, _, _ := syscall.Syscall6(unix.SYS_CLOCK_NANOSLEEP, clockMonotonic, timerAbstime, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+		if syscall.Errno(r) != unix.EINTR {
+			return
+		}
+	}
+}
+
+const noMigrations = "FreeBSD does not count migrations by thread"
+
+func noSchedstat(syscall.Errno) string { return "FreeBSD keeps no run-queue delay by thread" }

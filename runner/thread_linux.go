@@ -1,0 +1,40 @@
+package runner
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const rusageThread = unix.RUSAGE_THREAD
+
+// raise lifts the calling thread above the workers and says how: real-time
+// where it may, else a negative nice value, else not at all. Children and new
+// threads do not inherit it.
+func raise() string {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+	if unix.SchedSetAttr(0, &attr, 0) == nil {
+		return "SCHED_FIFO 1"
+	}
+	for _, nice := range []int{-20, -10, -5} {
+		if unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), nice) == nil {
+			return fmt.Sprintf("nice %d", nice)
+		}
+	}
+	return "not above the workers (needs CAP_SYS_NICE)"
+}
+
+// sleepUntil sleeps the calling thread until CLOCK_MONOTONIC reads ns: not a
+// timer of the Go runtime, whose other threads have no priority.
+func sleepUntil(ns int64) {
+	ts := unix.NsecToTimespec(ns)
+	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &ts, nil) == unix.EINTR {
+	}
+}
+
+const noMigrations = "the kernel has no /proc/PID/task/TID/sched (CONFIG_SCHED_DEBUG)"
+
+func noSchedstat(e syscall.Errno) string {
+	return "/proc/thread-self/schedstat: " + e.Error() + " (CONFIG_SCHED_INFO)"
+}
