@@ -107,10 +107,11 @@ func (j *Journal) create(env, planText []byte) (err error) {
 	}
 	// The plan comes last: a directory with a plan in it is a whole session.
 	// renameio syncs a file before it renames it into place.
-	if err := renameio.WriteFile(filepath.Join(j.dir, EnvironmentFile), env, 0o666); err != nil {
+	here := renameio.WithTempDir(j.dir)
+	if err := renameio.WriteFile(filepath.Join(j.dir, EnvironmentFile), env, 0o666, here); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(filepath.Join(j.dir, PlanFile), planText, 0o666); err != nil {
+	if err := renameio.WriteFile(filepath.Join(j.dir, PlanFile), planText, 0o666, here); err != nil {
 		return err
 	}
 	if err := syncDir(j.dir); err != nil {
