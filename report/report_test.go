@@ -1,0 +1,194 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"udsbench/record"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func readRuns(t testing.TB, path string) []record.Run {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var runs []record.Run
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var r record.Run
+		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// testCase is a file of testdata.
+type testCase struct {
+	Runs       string        `json:"runs"`
+	Title      string        `json:"title"`
+	Width      int           `json:"width"`
+	Cells      []record.Cell `json:"cells"`
+	Discard    int           `json:"discard"`
+	Warnings   []string      `json:"warnings"`
+	Accounting struct {
+		Exact  bool  `json:"exact"`
+		TickNS int64 `json:"tick_ns"`
+	} `json:"accounting"`
+}
+
+func TestTable(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.case")
+	if len(files) < 8 {
+		t.Fatalf("%d cases in testdata", len(files))
+	}
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c testCase
+			if err := json.Unmarshal(text, &c); err != nil {
+				t.Fatal(err)
+			}
+			got := Table(readRuns(t, filepath.Join("testdata", c.Runs)), Options{
+				Title: c.Title, Width: c.Width, Cells: c.Cells, Discard: c.Discard, Warnings: c.Warnings,
+				Accounting: Accounting(c.Accounting),
+			})
+			width := c.Width
+			if width == 0 {
+				width = 120
+			}
+			for _, l := range strings.Split(got, "\n") {
+				if n := utf8.RuneCountInString(l); n > width {
+					t.Errorf("a line of %d columns, over %d:\n%s", n, width, l)
+				}
+			}
+			golden := strings.TrimSuffix(f, ".case") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("differs from %s (go test -update writes it anew):\n%s", golden, got)
+			}
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// The figures of a cell, against values worked out by hand.
+func TestSummarise(t *testing.T) {
+	cell := record.Cell{Workload: "pingpong", Parallel: 1}
+	run := func(seq int, rate float64) record.Run {
+		return record.Run{Seq: seq, Block: seq, Kind: record.Timed, Status: record.OK, Cell: cell,
+			Ops: ptr(uint64(1000)), OpsPerS: ptr(rate),
+			ConnectNS: &record.Spread{Min: int64(10 + seq), Avg: float64(20 + seq), Max: int64(30 + seq)},
+			CPUNS:     &record.CPU{User: 1_000_000, System: 3_000_000},
+			Roles: map[string]record.Role{
+				// The server's snapshots span half of the client's operations.
+				"client": {Ops: 1000, CPUNS: &record.CPU{User: 500_000, System: 1_500_000}, Switches: &record.Switches{Voluntary: 1000, Involuntary: 10}},
+				"server": {Ops: 500, CPUNS: &record.CPU{User: 500_000, System: 1_500_000}, Switches: &record.Switches{Voluntary: 500}},
+			}}
+	}
+	runs := []record.Run{run(3, 130), run(0, 50), run(1, 100), run(2, 110),
+		{Seq: 4, Block: 4, Kind: record.Timed, Status: record.Failed, Cell: cell},
+		{Seq: 5, Block: 5, Kind: record.Instrumented, Status: record.OK, Cell: cell, OpsPerS: ptr(1.0)}}
+	rows := Summarise(runs, nil, 1, Accounting{TickNS: 30_000})
+	if len(rows) != 1 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	r := rows[0]
+	if r.Runs != 5 || r.Failed != 1 || len(r.OK) != 3 || r.OK[0].Seq != 1 || r.OK[2].Seq != 3 {
+		t.Errorf("%d runs, %d failed, %d ok", r.Runs, r.Failed, len(r.OK))
+	}
+	for name, c := range map[string]struct {
+		got  Figure
+		want float64
+	}{
+		"ops/s":       {r.OpsPerS, 110},
+		"spread":      {r.Spread, 100 * 15.0 / 110},
+		"voluntary":   {r.Voluntary, 2},
+		"involuntary": {r.Involuntary, 0.01},
+		"cpu":         {r.CPU, 2000 + 4000},
+		"user":        {r.UserShare, 25},
+		"connect min": {r.ConnectMin, 11},
+		"connect avg": {r.ConnectAvg, 22},
+		"connect max": {r.ConnectMax, 33},
+	} {
+		if c.got.Missing != "" || c.got.Value < c.want-1e-9 || c.got.Value > c.want+1e-9 {
+			t.Errorf("%s is %+v, want %v", name, c.got, c.want)
+		}
+	}
+	if r.P50.Missing == "" || r.P99.Missing == "" {
+		t.Errorf("latency without a histogram: %+v", r.P50)
+	}
+	// 3 runs of 4 ms are 399 ticks of 30.01 µs: one too few.
+	if u := Summarise(runs, nil, 1, Accounting{TickNS: 30_010})[0].UserShare; !strings.Contains(u.Missing, "sampled at ticks") {
+		t.Errorf("split on too few ticks: %+v", u)
+	}
+	if u := Summarise(runs, nil, 1, Accounting{Exact: true})[0].UserShare; u.Value != 25 {
+		t.Errorf("exact split: %+v", u)
+	}
+}
+
+// A failed run lends nothing to the figures, whatever stands in its record.
+func TestFailedRunsGiveNoFigures(t *testing.T) {
+	r := record.Run{Kind: record.Timed, Status: record.Failed, Ops: ptr(uint64(10)), OpsPerS: ptr(10.0),
+		Error: &record.Error{Worker: 3, Role: record.Client, Op: 7, Errno: "EPIPE", What: "write failed"}}
+	row := Summarise([]record.Run{r}, nil, 0, Accounting{})[0]
+	for _, f := range []Figure{row.OpsPerS, row.Spread, row.P50, row.Voluntary, row.CPU, row.UserShare, row.ConnectMax} {
+		if f.Missing == "" || f.Value != 0 {
+			t.Errorf("a figure of a failed run: %+v", f)
+		}
+	}
+	text := Table([]record.Run{r}, Options{})
+	for _, want := range []string{"1/1", "client 3 after 7 operations: EPIPE: write failed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestUnits(t *testing.T) {
+	f, err := os.Open("testdata/units.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for s := bufio.NewScanner(f); s.Scan(); n++ {
+		cols := strings.Split(s.Text(), "\t")
+		v, err := strconv.ParseFloat(cols[0], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Count(v); got != cols[1] {
+			t.Errorf("Count(%v) = %q, want %q", v, got, cols[1])
+		}
+		if got := Nanoseconds(v); got != cols[2] {
+			t.Errorf("Nanoseconds(%v) = %q, want %q", v, got, cols[2])
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d lines", n)
+	}
+}
