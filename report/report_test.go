@@ -2,7 +2,9 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -55,15 +57,15 @@ func TestTable(t *testing.T) {
 	}
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			text, err := os.ReadFile(f)
+			options, err := os.ReadFile(f)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var c testCase
-			if err := json.Unmarshal(text, &c); err != nil {
+			if err := json.Unmarshal(options, &c); err != nil {
 				t.Fatal(err)
 			}
-			got := Table(readRuns(t, filepath.Join("testdata", c.Runs)), Options{
+			got := text(readRuns(t, filepath.Join("testdata", c.Runs)), Options{
 				Title: c.Title, Width: c.Width, Cells: c.Cells, Discard: c.Discard, Warnings: c.Warnings,
 				Accounting: Accounting(c.Accounting),
 			})
@@ -160,7 +162,7 @@ func TestFailedRunsGiveNoFigures(t *testing.T) {
 			t.Errorf("a figure of a failed run: %+v", f)
 		}
 	}
-	text := Table([]record.Run{r}, Options{})
+	text := text([]record.Run{r}, Options{})
 	for _, want := range []string{"1/1", "client 3 after 7 operations: EPIPE: write failed"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -191,4 +193,42 @@ func TestUnits(t *testing.T) {
 	if n < 10 {
 		t.Errorf("%d lines", n)
 	}
+}
+
+// full takes nothing, as a closed pipe or a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestTableSaysWhatItCannotWrite(t *testing.T) {
+	if err := Table(full{}, nil, Options{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.jsonl")
+	for _, path := range files {
+		for _, r := range readRuns(f, path) {
+			r.Histogram = nil // long
+			line, err := json.Marshal(r)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(line, 80)
+			break
+		}
+	}
+	f.Fuzz(func(t *testing.T, line []byte, width int) {
+		var r record.Run
+		if json.Unmarshal(line, &r) != nil {
+			return
+		}
+		other := r
+		other.Cell.Parallel++
+		got := text([]record.Run{r, r, other}, Options{Width: width % 200})
+		if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") && !bytes.Contains(line, []byte("Inf")) {
+			t.Errorf("a figure that is none:\n%s", got)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,10 +23,15 @@ type Options struct {
 // maxListed bounds the failures that are listed.
 const maxListed = 20
 
-// Table draws the default table of runs: a row a cell, footnotes with the
+// Table draws the default table of runs to w: a row a cell, footnotes with the
 // reasons of what is missing, failures and warnings. Starved workers are warned
-// of where the runs have their Workers.
-func Table(runs []record.Run, opt Options) string {
+// of where the runs have their Workers. The error is w's.
+func Table(w io.Writer, runs []record.Run, opt Options) error {
+	_, err := io.WriteString(w, text(runs, opt))
+	return err
+}
+
+func text(runs []record.Run, opt Options) string {
 	if opt.Width == 0 {
 		opt.Width = 120
 	}
@@ -176,7 +182,7 @@ func failure(e *record.Error) string {
 	case e.Worker < 0:
 		return e.Role + ": " + text
 	}
-	return fmt.Sprintf("%s %d after %d operations: %s", e.Role, e.Worker, e.Op, text)
+	return fmt.Sprintf("%s %d after %s: %s", e.Role, e.Worker, plural(int(e.Op), "operation"), text)
 }
 
 // notes are the footnotes: each text once.
