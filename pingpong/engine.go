@@ -42,6 +42,7 @@ type Worker struct {
 	gio     int32 // index into the goroutine I/O table; -1 on a thread of its own
 	schedFD int32 // /proc/thread-self/schedstat; -1 none
 
+	phase     uint32 // the last that it acted on
 	limit     uint64 // operations to do; 0 until stop
 	clock     uint32
 	timing    uint32
@@ -55,7 +56,7 @@ type Worker struct {
 
 //go:nosplit
 //go:norace
-func atomicPhase(c *Control) uint32 { return atomic.LoadUint32(&c.Phase) }
+func atomicPhase(c *Control) uint32 { return atomic.LoadUint32(&c.Phase) & phaseMask }
 
 // run is the timed path: to the Go runtime one system call. Only functions
 // marked nosplit may be called between the two, and a stack check there is
@@ -80,7 +81,8 @@ func (w *Worker) run(step func(*Worker) uintptr) uintptr {
 //go:norace
 func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
 	slot := w.slot
-	phase := PhaseWarmup
+	word := PhaseWarmup
+	w.phase = PhaseWarmup
 	var n uint64
 	atomic.StoreInt64(&slot.StartNS, nanotime())
 	if w.counting {
@@ -135,10 +137,9 @@ func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
 		if n == 1 {
 			atomic.AddUint32(&w.ctl.Count[Warmed], 1)
 		}
-		if p := atomicPhase(w.ctl); p != phase {
-			w.edge(p, n)
-			phase = p
-			if p >= PhaseStop && w.first {
+		if p := atomic.LoadUint32(&w.ctl.Phase); p != word {
+			word = w.edge(p, n)
+			if w.phase >= PhaseStop && w.first {
 				return 0
 			}
 			if w.timing == timeChained {
@@ -153,22 +154,40 @@ func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
 	}
 }
 
-// edge stores the worker's own snapshots when it sees the phase turn. A worker
-// that slept through the open window has none.
+// edge is called when the phase word has changed to p. It stores the worker's
+// own snapshots when the window opens and closes, waits while the worker is
+// parked, and returns the word that it has acted on. A worker that slept
+// through the open window has no snapshots.
 //
 //go:nosplit
 //go:norace
-func (w *Worker) edge(p uint32, n uint64) {
+func (w *Worker) edge(p uint32, n uint64) uint32 {
+	for {
+		if phase := p & phaseMask; phase != w.phase {
+			w.phase = phase
+			w.turn(phase, n)
+		}
+		if p&Parked == 0 || !w.first || w.phase >= PhaseStop {
+			return p
+		}
+		rawWaitWord(&w.ctl.Phase, p)
+		p = atomic.LoadUint32(&w.ctl.Phase)
+	}
+}
+
+//go:nosplit
+//go:norace
+func (w *Worker) turn(phase uint32, n uint64) {
 	if w.counting {
 		return
 	}
 	slot := w.slot
 	switch {
-	case p == PhaseWindow:
+	case phase == PhaseWindow:
 		w.snapshot(&slot.Open, n)
 		atomic.AddUint32(&w.ctl.Count[Opened], 1)
 		w.recording = true
-	case p == PhaseCool && slot.Open.Taken != 0:
+	case phase == PhaseCool && slot.Open.Taken != 0:
 		w.recording = false
 		w.snapshot(&slot.Close, n)
 		slot.CPUSeen = rawCPU()

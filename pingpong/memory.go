@@ -22,6 +22,14 @@ const (
 	PhaseAbort                 // the run failed; whoever waits at a gate exits
 )
 
+// Parked is a bit of the phase word beside the phase: whoever leaves first at
+// stop waits, between two operations, until the word changes. Sets of workers
+// that are alive together take turns by it.
+const (
+	Parked    uint32 = 1 << 8
+	phaseMask uint32 = 1<<8 - 1
+)
+
 // Milestones are counted in Control.Count, once by each worker that gets there.
 const (
 	Pinned    = iota // pinned and verified, listening where it listens
@@ -148,7 +156,8 @@ func (s *Memory) Slot(i int) *Slot {
 // Reached counts the workers that have reached a milestone.
 func (c *Control) Reached(milestone int) int { return int(atomic.LoadUint32(&c.Count[milestone])) }
 
-// Turn sets the phase and wakes everyone who waits for it.
+// Turn sets the phase word, a phase with or without Parked, and wakes everyone
+// who waits for it.
 func (c *Control) Turn(phase uint32) {
 	atomic.StoreUint32(&c.Phase, phase)
 	wakeAll(&c.Phase)
@@ -165,8 +174,8 @@ func (c *Control) Rung() uint32 { return atomic.LoadUint32(&c.Bell) }
 func (c *Control) awaitPhase(want uint32) uint32 {
 	for {
 		p := atomic.LoadUint32(&c.Phase)
-		if p >= want {
-			return p
+		if p&phaseMask >= want {
+			return p & phaseMask
 		}
 		waitWord(&c.Phase, p, int64(1e9))
 	}

@@ -25,6 +25,15 @@ func waitWord(word *uint32, val uint32, ns int64) {
 		unsafe.Sizeof(ts), uintptr(unsafe.Pointer(&ts)), 0)
 }
 
+// rawWaitWord blocks while *word is val. It may be called inside the timed loop,
+// on a thread that holds no P.
+//
+//go:nosplit
+//go:norace
+func rawWaitWord(word *uint32, val uint32) {
+	syscall.RawSyscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWaitUint, uintptr(val), 0, 0, 0)
+}
+
 // wakeAll wakes all who wait on word.
 func wakeAll(word *uint32) {
 	syscall.Syscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWake, 1<<31-1, 0, 0, 0)

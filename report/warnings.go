@@ -60,7 +60,7 @@ func wide(rows []Row, id identity) string {
 	if w.n == 0 {
 		return ""
 	}
-	return "runs of one cell differ by more than ±5 % " + w.in(rows) + ": take more runs (--runs), or see udsbench doctor for what disturbs"
+	return "runs of one cell differ by more than ±5 % " + w.in(rows) + ": take more runs (--runs) and quiet the machine"
 }
 
 // first looks for a first run that lies outside of all the others.

@@ -20,15 +20,9 @@ import (
 var figures = []string{"window_s", "warmup_s", "ops", "ops_per_s", "slices", "scan_ns", "start_skew_ns", "connect_ns",
 	"latency_ns", "histogram", "cpu_ns", "switches", "migrations", "run_delay_ns", "roles", "host"}
 
-// collectFailed notes who took part in a run that failed; it has no figures.
-// An interruption leaves no record.
-func (r *run) collectFailed(cause error) error {
-	if cause == ErrInterrupted {
-		return cause
-	}
-	for _, name := range figures {
-		r.rec.Missing(name, "the run failed")
-	}
+// collectFailed notes who took part in a run that failed.
+func (r *run) collectFailed() {
+	r.rec.Workers = nil
 	for i := range r.workers() {
 		w, slot := r.identity(i), r.memory.Slot(i)
 		w.OpsTotal = slot.Ops
@@ -38,7 +32,15 @@ func (r *run) collectFailed(cause error) error {
 		r.rec.Workers = append(r.rec.Workers, w)
 	}
 	r.rec.Coordinator = r.window.above
-	return cause
+}
+
+// forget takes every figure out of the record: a failed run has none, even
+// where it failed after its window.
+func (r *run) forget() {
+	kept := r.rec
+	r.rec = NotRun(r.cell, kept.Error)
+	r.rec.Start, r.rec.Coordinator, r.rec.Workers, r.rec.Warnings = kept.Start, kept.Coordinator, kept.Workers, kept.Warnings
+	r.rec.ReadyNS, r.rec.ClockCostNS, r.rec.Error = kept.ReadyNS, kept.ClockCostNS, kept.Error
 }
 
 // collect fills the record from the workers' slots, after all have ended.

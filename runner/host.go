@@ -1,7 +1,58 @@
 package runner
 
-type hostCounters struct{}
+import (
+	"udsbench/environ"
+	"udsbench/record"
+)
 
-func readHost() hostCounters { return hostCounters{} }
+// host notes what the machine did while the window was open. The kernel counts
+// busy time in ticks, so what is left for others is good to some ticks only and
+// can come out below nothing, which is nothing.
+func (r *run) host() {
+	rec := r.rec
+	d := r.window.host.Delta(r.window.after)
+	h := map[string]*environ.Figure{"busy": &d.BusyNS, "steal_ns": &d.StealNS, "irq_ns": &d.IrqNS, "throttled": &d.Throttled, "freq_khz": &d.FreqKHz}
+	for name, f := range h {
+		if !f.OK() && name != "busy" {
+			rec.Missing("host."+name, f.Why)
+		}
+	}
+	host := record.Host{}
+	host.StealNS, host.IrqNS, host.FreqKHz = figure(d.StealNS), figure(d.IrqNS), figure(d.FreqKHz)
+	if d.Throttled.OK() {
+		n := uint64(d.Throttled.Value)
+		host.Throttled = &n
+	}
+	switch {
+	case !d.BusyNS.OK():
+		rec.Missing("host.foreign_cpu_ns", d.BusyNS.Why)
+	case rec.CPUNS == nil:
+		rec.Missing("host.foreign_cpu_ns", "the workers' own CPU time is not known: "+rec.Unavailable["cpu_ns"])
+	default:
+		own := rec.CPUNS.User + rec.CPUNS.System + r.window.own
+		foreign := max(d.BusyNS.Value-own, 0)
+		host.ForeignCPUNS = &foreign
+	}
+	var minor, major int64
+	whole := true
+	for _, w := range rec.Workers {
+		if w.MinorFaults == nil || w.MajorFaults == nil {
+			rec.Missing("host.minor_faults", w.Role+": "+w.Unavailable["minor_faults"])
+			whole = false
+			break
+		}
+		minor += *w.MinorFaults
+		major += *w.MajorFaults
+	}
+	if whole {
+		host.MinorFaults, host.MajorFaults = &minor, &major
+	}
+	rec.Host = &host
+}
 
-func (r *run) host() {}
+func figure(f environ.Figure) *int64 {
+	if !f.OK() {
+		return nil
+	}
+	return &f.Value
+}

@@ -15,16 +15,17 @@ import (
 
 // Options are what a run is told beside its cell.
 type Options struct {
-	Window  time.Duration // of measurement; ignored with Ops
-	Warmup  time.Duration // at least this long before the window; none with Ops
-	Slice   time.Duration // how often the counters are read
-	Ops     uint64        // operations a client, instead of a time; 0: by time
-	Seed    uint64
-	Exe     string             // binary to start workers from
-	CPUs    []int              // of each worker, clients first; -1 free; nil: all free
-	Spare   []int              // CPUs that no worker is pinned to, where the coordinator may go
-	Started func(pids []int)   // told the worker processes when gate 2 opens; may be nil
-	Turned  func(phase uint32) // told each phase; may be nil
+	Window   time.Duration // of measurement; ignored with Ops
+	Warmup   time.Duration // at least this long before the window; none with Ops
+	Slice    time.Duration // how often the counters are read
+	Ops      uint64        // operations a client, instead of a time; 0: by time
+	Seed     uint64
+	Exe      string             // binary to start workers from
+	CPUs     []int              // of each worker, clients first; -1 free; nil: all free
+	Spare    []int              // CPUs that no worker is pinned to, where the coordinator may go
+	Patience time.Duration      // how long to wait for workers before the watchdog ends the run; 0: by their number
+	Started  func(pids []int)   // told the worker processes when gate 2 opens; may be nil
+	Turned   func(phase uint32) // told each phase; may be nil
 }
 
 // ErrInterrupted is returned when the context ended before the run did.
@@ -62,6 +63,14 @@ func (r *run) workers() int { return r.clients + r.servers }
 // Run executes the cell once. A run that failed is a record that says so; the
 // error is ErrInterrupted, or why no run could be tried at all.
 func Run(ctx context.Context, cell record.Cell, opt Options) (*record.Run, error) {
+	r, err := prepare(cell, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r.outcome(r.execute(ctx))
+}
+
+func prepare(cell record.Cell, opt Options) (*run, error) {
 	w, err := pingpong.Lookup(cell.Workload)
 	if err != nil {
 		return nil, err
@@ -78,21 +87,25 @@ func Run(ctx context.Context, cell record.Cell, opt Options) (*record.Run, error
 	if r.opt.CPUs != nil && len(r.opt.CPUs) != r.workers() {
 		return nil, fmt.Errorf("placement of %d workers for a cell with %d", len(r.opt.CPUs), r.workers())
 	}
-	cost := r.clock.CostNS()
-	if r.clock.CostNS() > 0 {
+	if cost := r.clock.CostNS(); cost > 0 {
 		r.rec.ClockCostNS = &cost
 	} else {
 		r.rec.Missing("clock_cost_ns", "no clock is called (--clock none)")
 	}
 	r.began = time.Now()
 	r.rec.Start = r.began.UTC().Format(time.RFC3339Nano)
-	err = r.execute(ctx)
+	return r, nil
+}
+
+// outcome turns what ended the run into its record.
+func (r *run) outcome(err error) (*record.Run, error) {
 	var failure *record.Error
 	switch {
 	case err == nil:
 		r.rec.Status = record.OK
 	case errors.As(err, &failure):
 		r.rec.Status, r.rec.Error = record.Failed, failure
+		r.forget()
 	default:
 		return nil, err
 	}
@@ -100,51 +113,66 @@ func Run(ctx context.Context, cell record.Cell, opt Options) (*record.Run, error
 }
 
 // execute goes through the phases. Everything that it made is gone when it
-// returns; the record is filled from the workers' slots before that.
+// returns.
 func (r *run) execute(ctx context.Context) (err error) {
+	defer func() { err = r.close(err) }()
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	if err := r.measure(ctx); err != nil {
+		return err
+	}
+	return r.end(ctx)
+}
+
+// patience is how long the run waits for its workers.
+func (r *run) patience() time.Duration {
+	if r.opt.Patience > 0 {
+		return r.opt.Patience
+	}
+	return patience + time.Duration(r.workers())*patienceEach
+}
+
+// begin starts the workers and waits until all are ready for gate 2.
+func (r *run) begin(ctx context.Context) (err error) {
 	if r.home, err = janitor.Open(r.opt.Exe); err != nil {
 		return failed("%v", err)
 	}
 	r.family.reap(r.home.Group)
-	defer func() {
-		if cerr := r.close(err != nil); err == nil && cerr != nil {
-			err = cerr
-		}
-	}()
 	if err := r.share(); err != nil {
 		return failed("shared mapping: %v", err)
 	}
-	defer unix.Close(r.fd)
 	if err := r.spawn(ctx); err != nil {
 		return err
 	}
-	all := r.workers()
-	long := patience + time.Duration(all)*patienceEach
-	if err := r.await(ctx, pingpong.Pinned, all, long, "to be pinned and listening"); err != nil {
-		return r.collectFailed(err)
+	if err := r.await(ctx, pingpong.Pinned, r.workers(), "to be pinned and listening"); err != nil {
+		return err
 	}
 	r.turn(pingpong.PhaseConnect)
-	if err := r.await(ctx, pingpong.Ready, all, long, "to be connected"); err != nil {
-		return r.collectFailed(err)
+	if err := r.await(ctx, pingpong.Ready, r.workers(), "to be connected"); err != nil {
+		return err
 	}
 	ready := int64(time.Since(r.began))
 	r.rec.ReadyNS = &ready
 	if r.opt.Started != nil {
 		r.opt.Started(r.pids())
 	}
-	if err := r.measure(ctx, long); err != nil {
-		return r.collectFailed(err)
-	}
+	return nil
+}
+
+// end stops the load, waits until every process has ended, and fills the
+// record from the workers' slots.
+func (r *run) end(ctx context.Context) error {
 	r.turn(pingpong.PhaseStop)
-	if err := r.await(ctx, pingpong.Gone, r.clients, long, "to leave after stop"); err != nil {
-		return r.collectFailed(err)
+	if err := r.await(ctx, pingpong.Gone, r.clients, "to leave after stop"); err != nil {
+		return err
 	}
 	r.turn(pingpong.PhaseLeft)
-	if err := r.await(ctx, pingpong.Done, all, long, "to end after the clients had left"); err != nil {
-		return r.collectFailed(err)
+	if err := r.await(ctx, pingpong.Done, r.workers(), "to end after the clients had left"); err != nil {
+		return err
 	}
-	if err := r.family.wait(ctx, long); err != nil {
-		return r.collectFailed(err)
+	if err := r.family.wait(ctx, r.patience()); err != nil {
+		return err
 	}
 	r.collect()
 	return nil
@@ -188,7 +216,8 @@ func (r *run) limited() int {
 
 // await waits until n workers have reached a milestone, or one failed, or the
 // watchdog's time is over.
-func (r *run) await(ctx context.Context, milestone, n int, limit time.Duration, what string) error {
+func (r *run) await(ctx context.Context, milestone, n int, what string) error {
+	limit := r.patience()
 	deadline := time.Now().Add(limit)
 	for {
 		seen := r.ctl.Rung()
@@ -287,12 +316,17 @@ func failed(format string, args ...any) error {
 	return &record.Error{Worker: -1, What: fmt.Sprintf(format, args...)}
 }
 
-// close ends what is left of the run: at once where it failed.
-func (r *run) close(kill bool) error {
-	if kill {
-		if r.ctl != nil {
-			r.turn(pingpong.PhaseAbort)
-		}
+// close ends what is left of the run, at once where cause says that it failed,
+// and returns the cause, or what prevented the cleaning up.
+func (r *run) close(cause error) error {
+	if r.home == nil {
+		return cause
+	}
+	if cause != nil && r.ctl != nil {
+		r.collectFailed()
+		r.turn(pingpong.PhaseAbort)
+	}
+	if cause != nil {
 		r.family.kill(r.home)
 	}
 	for _, p := range r.procs {
@@ -302,9 +336,21 @@ func (r *run) close(kill bool) error {
 	r.family.waitAll()
 	if r.memory != nil {
 		r.memory.Unmap()
+		unix.Close(r.fd)
 	}
-	if err := r.home.Close(); err != nil {
-		return failed("%v", err)
+	if err := r.home.Close(); err != nil && cause == nil {
+		cause = failed("%v", err)
 	}
-	return nil
+	return cause
+}
+
+// NotRun is the record of a run that could not even be started.
+func NotRun(cell record.Cell, why error) *record.Run {
+	rec := &record.Run{Schema: record.Schema, Kind: record.Timed, Status: record.Failed, Cell: cell, Loop: "closed",
+		Start: time.Now().UTC().Format(time.RFC3339Nano),
+		Error: &record.Error{Worker: -1, What: why.Error()}}
+	for _, name := range figures {
+		rec.Missing(name, "the run failed")
+	}
+	return rec
 }

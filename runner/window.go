@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"udsbench/affinity"
+	"udsbench/environ"
 	"udsbench/pingpong"
-	"udsbench/record"
 )
 
 // window is what the coordinator itself saw while the window was open.
 type window struct {
 	edges   []edge
 	starved []int // slices without an operation, by worker
-	open    time.Time
 	warmup  time.Duration
-	host    hostCounters
-	after   hostCounters
+	host    environ.HostCounters
+	after   environ.HostCounters
 	own     int64 // the coordinator's own CPU time in ns
 	above   string
 }
@@ -35,24 +34,42 @@ type edge struct {
 // measure opens gate 2 and lets the load warm up; then the window, read slice
 // by slice; then the cool-down, until every worker that saw the window open has
 // seen it close. It runs on a thread of its own, above the workers where it may.
-func (r *run) measure(ctx context.Context, long time.Duration) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and ends with its priority
+func (r *run) measure(ctx context.Context) error {
+	return r.above(func() error {
+		if r.opt.Ops > 0 {
+			return r.countedWindow(ctx)
+		}
+		return r.timedWindow(ctx)
+	})
+}
+
+// above calls f off the workers' CPUs where one is spare, and above the workers
+// where that may be.
+func (r *run) above(f func() error) error {
+	return onRaisedThread(func() error {
 		if len(r.opt.Spare) > 0 {
 			affinity.Pin(r.opt.Spare)
 		}
-		r.window.above = raise()
-		if r.opt.Ops > 0 {
-			done <- r.countedWindow(ctx)
-		} else {
-			done <- r.timedWindow(ctx, long)
+		return f()
+	}, &r.window.above)
+}
+
+// onRaisedThread calls f on a thread of its own that stands above the workers
+// where it may; how goes to said.
+func onRaisedThread(f func() error, said ...*string) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its priority
+		how := raise()
+		for _, s := range said {
+			*s = how
 		}
+		done <- f()
 	}()
 	return <-done
 }
 
-func (r *run) timedWindow(ctx context.Context, long time.Duration) error {
+func (r *run) timedWindow(ctx context.Context) error {
 	// Allocated before the gate: nothing of ours is to move while load runs.
 	slices := max(int((r.opt.Window+r.opt.Slice/2)/r.opt.Slice), 1)
 	w := &r.window
@@ -62,23 +79,10 @@ func (r *run) timedWindow(ctx context.Context, long time.Duration) error {
 	}
 	w.starved = make([]int, r.workers())
 
-	gate := time.Now()
-	r.turn(pingpong.PhaseWarmup)
-	if err := r.pause(ctx, r.opt.Warmup); err != nil {
+	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
-	for deadline := gate.Add(r.opt.Warmup + long); r.ctl.Reached(pingpong.Warmed) < r.workers(); {
-		if time.Now().After(deadline) {
-			return r.watchdog(pingpong.Warmed, r.opt.Warmup+long, "to do one operation: starved")
-		}
-		if err := r.pause(ctx, time.Millisecond); err != nil {
-			return err
-		}
-	}
-
-	w.host = readHost()
-	w.warmup = time.Since(gate)
-	w.open = time.Now()
+	w.host = environ.ReadHost()
 	own := threadCPU()
 	r.turn(pingpong.PhaseWindow)
 	r.scan(&w.edges[0])
@@ -92,7 +96,7 @@ func (r *run) timedWindow(ctx context.Context, long time.Duration) error {
 	}
 	r.turn(pingpong.PhaseCool)
 	w.own = threadCPU() - own
-	w.after = readHost()
+	w.after = environ.ReadHost()
 	for i := 1; i <= slices; i++ {
 		for j, n := range w.edges[i].ops {
 			if n == w.edges[i-1].ops[j] {
@@ -116,11 +120,31 @@ func (r *run) timedWindow(ctx context.Context, long time.Duration) error {
 	return nil
 }
 
+// warmUp opens gate 2 and lets load run for its time, and until every worker
+// has done one operation.
+func (r *run) warmUp(ctx context.Context) error {
+	gate := time.Now()
+	r.turn(pingpong.PhaseWarmup)
+	if err := r.pause(ctx, r.opt.Warmup); err != nil {
+		return err
+	}
+	limit := r.opt.Warmup + r.patience()
+	for deadline := gate.Add(limit); r.ctl.Reached(pingpong.Warmed) < r.workers(); {
+		if time.Now().After(deadline) {
+			return r.watchdog(pingpong.Warmed, limit, "to do one operation: starved")
+		}
+		if err := r.pause(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+	r.window.warmup = time.Since(gate)
+	return nil
+}
+
 // countedWindow lets every client do its number of operations. There is no
 // warm-up: the window is the whole of the load.
 func (r *run) countedWindow(ctx context.Context) error {
-	r.window.host = readHost()
-	r.window.open = time.Now()
+	r.window.host = environ.ReadHost()
 	own := threadCPU()
 	r.turn(pingpong.PhaseWarmup)
 	for {
@@ -134,7 +158,7 @@ func (r *run) countedWindow(ctx context.Context) error {
 		r.ctl.Wait(seen, int64(100*time.Millisecond))
 	}
 	r.window.own = threadCPU() - own
-	r.window.after = readHost()
+	r.window.after = environ.ReadHost()
 	return nil
 }
 
@@ -170,5 +194,3 @@ func threadCPU() int64 {
 	}
 	return u.Utime.Nano() + u.Stime.Nano()
 }
-
-var _ = record.OK

@@ -1,61 +1,101 @@
+// Command udsbench measures the kernel's local-socket layer. See the README,
+// or `udsbench help`.
 package main
 
 import (
 	"context"
-	"encoding/json"
-	"flag"
+	"errors"
 	"fmt"
 	"os"
-	"time"
+	"os/signal"
+	"syscall"
 
+	"github.com/spf13/cobra"
+
+	"udsbench/environ"
 	"udsbench/janitor"
+	"udsbench/pid1"
 	"udsbench/pingpong"
-	"udsbench/record"
-	"udsbench/runner"
 )
 
+// Exit statuses, which scripts rely on.
+const (
+	exitDone        = 0
+	exitFailed      = 1 // a run failed
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// exitError ends the program with a status of its own. Its text, if it has
+// one, goes to standard error.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
 func main() {
-	if len(os.Args) > 1 {
+	// Before anything of the command line exists: thousands of these start.
+	if len(os.Args) == 3 || len(os.Args) == 2 {
 		switch os.Args[1] {
 		case pingpong.WorkerArg:
 			os.Exit(pingpong.WorkerMain())
 		case janitor.Arg:
-			janitor.Main(os.Args[2])
+			if len(os.Args) == 3 {
+				janitor.Main(os.Args[2])
+			}
 		}
 	}
-	exe, _ := os.Executable()
-	c := record.Cell{Request: -1, Response: -1}
-	flag.StringVar(&c.Workload, "w", "pingpong", "")
-	flag.StringVar(&c.Transport, "t", "", "")
-	flag.StringVar(&c.Address, "a", "", "")
-	flag.StringVar(&c.Model, "m", "", "")
-	flag.StringVar(&c.ServerModel, "sm", "", "")
-	flag.BoolVar(&c.OneProcess, "one", false, "")
-	flag.StringVar(&c.Clock, "c", "", "")
-	flag.IntVar(&c.Parallel, "p", 1, "")
-	flag.IntVar(&c.Request, "req", -1, "")
-	flag.IntVar(&c.Response, "resp", -1, "")
-	ops := flag.Uint64("ops", 0, "")
-	v := flag.Bool("v", false, "")
-	same := flag.Bool("same", false, "")
-	flag.Parse()
-	c = pingpong.Catalogue{}.Fill(c)
-	if err := (pingpong.Catalogue{}).Check(c); err != nil {
-		fmt.Println(err)
-		os.Exit(2)
+	if pid1.Active() {
+		os.Exit(pid1.Main())
 	}
-	o := runner.Options{Window: 300 * time.Millisecond, Warmup: 100 * time.Millisecond, Slice: 100 * time.Millisecond, Exe: exe, Ops: *ops}
-	if *same {
-		o.CPUs = make([]int, 2*c.Parallel)
+	os.Exit(run(os.Args[1:]))
+}
+
+// run is one udsbench command; it returns the exit status.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
 	}
-	rec, err := runner.Run(context.Background(), c, o)
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	status := exitUsage
+	var exit *exitError
+	if errors.As(err, &exit) {
+		status = exit.status
 	}
-	if !*v {
-		rec.Workers = nil
-		rec.Histogram = nil
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(os.Stderr, "udsbench:", text)
 	}
-	json.NewEncoder(os.Stdout).Encode(rec)
+	return status
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "udsbench",
+		Short:         "Measure the kernel's local-socket layer",
+		Version:       environ.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(os.Stderr)
+			_ = cmd.Help()
+			return &exitError{status: exitUsage}
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(runCommand(), listCommand(), versionCommand())
+	return root
 }

@@ -1,0 +1,385 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"udsbench/environ"
+	"udsbench/janitor"
+	"udsbench/journal"
+	"udsbench/pingpong"
+	"udsbench/plan"
+	"udsbench/record"
+	"udsbench/report"
+	"udsbench/runner"
+	"udsbench/suite"
+	"udsbench/topology"
+)
+
+// What a run takes beside warm-up and window, for estimates. A run corrects
+// them as it goes.
+const (
+	perProcess = 4 * time.Millisecond
+	perRun     = 60 * time.Millisecond
+)
+
+// listHelp says what each list flag takes.
+var listHelp = map[string]string{
+	"workload":     "kinds of exchange (udsbench list shows them)",
+	"transport":    "unix-stream, unix-seqpacket, unix-dgram, tcp, pipe",
+	"address":      "how peers meet: path, socketpair, abstract, inet, inet6",
+	"parallel":     "clients that are active at once",
+	"model":        "clients as process, thread or goroutine",
+	"server-model": "servers as process, thread or goroutine",
+	"one-process":  "both roles in one process: yes, no",
+	"placement":    "which CPU each worker is pinned to (udsbench list, udsbench topology)",
+	"request":      "bytes from client to server, as 64, 4k, 1MiB",
+	"response":     "bytes from server to client",
+	"clock":        "how operations are timed: none, vdso, syscall, tsc, every=N",
+}
+
+var settingHelp = map[string]string{
+	"runs":    "runs of each cell, in shuffled blocks",
+	"discard": "first runs of each cell that are recorded but left out of the table",
+	"window":  "length of a measurement",
+	"warmup":  "load before the window, at least",
+	"slice":   "how often the counters are read in the window",
+	"ops":     "end a run after so many operations a client, instead of a time",
+	"seed":    "of the order of runs",
+}
+
+// runFlags is the command line of run.
+type runFlags struct {
+	lists    map[string]*string
+	settings map[string]*string
+	suite    string
+	out      string
+	resume   string
+	dryRun   bool
+	json     bool
+}
+
+func runCommand() *cobra.Command {
+	f := runFlags{lists: map[string]*string{}, settings: map[string]*string{}}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Measure; print a table, write a session directory",
+		Long: `Measure every combination of the lists given (comma separated), in shuffled
+blocks of runs; print a table, and write a session directory with every record.
+
+Exit status: 0 done; 1 a run failed; 2 wrong usage; 130 interrupted, with what
+was finished being kept.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.suite, "suite", "", "a named set of lists, or the path of a file (default "+suite.Default+")")
+	for _, name := range plan.ListFlags() {
+		if help := listHelp[name]; help != "" {
+			f.lists[name] = flags.String(name, "", help)
+		}
+	}
+	for _, name := range plan.SettingFlags {
+		f.settings[name] = flags.String(name, "", settingHelp[name])
+	}
+	flags.StringVar(&f.out, "out", "", "session directory (default udsbench-DATE-TIME)")
+	flags.StringVar(&f.resume, "resume", "", "carry on with a session, where plan and kernel are the same")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, measure nothing")
+	flags.BoolVar(&f.json, "json", false, "print each record as one JSON line on standard output")
+	return c
+}
+
+// catalogue adds to the workloads' own rules what depends on this machine.
+type catalogue struct {
+	pingpong.Catalogue
+	machine *topology.Machine
+}
+
+func (c catalogue) Check(cell record.Cell) error {
+	if err := c.Catalogue.Check(cell); err != nil {
+		return err
+	}
+	_, err := runner.Place(c.machine, cell)
+	return err
+}
+
+// plan reads the flags into a plan. Its errors are wrong usage.
+func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Plan, error) {
+	in := plan.Input{Settings: plan.DefaultSettings()}
+	for name, value := range f.lists {
+		if cmd.Flags().Changed(name) {
+			if err := in.Given.Set(name, *value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if f.suite != "" || len(in.Given.Workload) == 0 {
+		name := f.suite
+		if name == "" {
+			name = suite.Default
+		}
+		s, err := suite.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		in.Suite = s.Products
+		in.Settings = s.Settings(in.Settings)
+	}
+	for name, value := range f.settings {
+		if cmd.Flags().Changed(name) {
+			if err := in.Settings.Set(name, *value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if in.Settings.Ops > 0 {
+		for _, name := range []string{"window", "warmup", "slice"} {
+			if cmd.Flags().Changed(name) {
+				return nil, &plan.UsageError{Flag: name, Value: *f.settings[name], Why: "a run by --ops has no window of time: leave one of the two out"}
+			}
+		}
+		in.Settings.Warmup = 0
+	}
+	var err error
+	if in.Given.Placement, err = expand(machine, in.Given.Placement); err != nil {
+		return nil, err
+	}
+	for i := range in.Suite {
+		if in.Suite[i].Placement, err = expand(machine, in.Suite[i].Placement); err != nil {
+			return nil, err
+		}
+	}
+	p, err := plan.Build(in, catalogue{machine: machine})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range p.Cells {
+		if err := runner.CheckLimits(c); err != nil {
+			return nil, &plan.UsageError{Why: err.Error()}
+		}
+	}
+	return p, nil
+}
+
+// expand replaces the presets among placements by the rungs that the machine
+// has.
+func expand(m *topology.Machine, placements []string) ([]string, error) {
+	var all []string
+	for _, name := range placements {
+		if err := topology.CheckName(name); err != nil {
+			return nil, &plan.UsageError{Flag: "placement", Value: name, Why: err.Error()}
+		}
+		rungs, err := m.Expand(name)
+		if err != nil {
+			return nil, &plan.UsageError{Flag: "placement", Value: name, Why: err.Error()}
+		}
+		for _, r := range rungs {
+			if r.Missing == "" {
+				all = append(all, r.Placement)
+			} else {
+				fmt.Fprintf(os.Stderr, "udsbench: %s has no rung %s here: %s\n", name, r.Label, r.Missing)
+			}
+		}
+	}
+	return slices.Compact(all), nil
+}
+
+func (f *runFlags) run(cmd *cobra.Command) error {
+	machine, err := topology.Live()
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("topology: %w", err)}
+	}
+	var p *plan.Plan
+	if f.resume == "" || f.askedFor(cmd) {
+		if p, err = f.plan(cmd, machine); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		if p == nil {
+			return &plan.UsageError{Flag: "dry-run", Why: "--resume alone takes its plan from the session; give the session's flags again to see it"}
+		}
+		if f.json {
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(p)
+		}
+		fmt.Fprint(cmd.OutOrStdout(), p.Text(perProcess, perRun))
+		return nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("this program's own file, to start workers from: %w", err)}
+	}
+	for _, dir := range janitor.Sweep() {
+		fmt.Fprintf(os.Stderr, "udsbench: removed %s, which a killed run had left behind\n", dir)
+	}
+	env := environ.Gather("/", environ.Option{})
+	j, err := f.journal(env, p)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer j.Close()
+	if err := journal.ReadWorkers(j.Dir(), j.Earlier()); err != nil {
+		return &exitError{exitFailed, err}
+	}
+	s := &session{
+		journal: j, plan: j.Plan(), machine: machine, env: env, exe: exe,
+		out: cmd.OutOrStdout(), json: f.json, runs: j.Earlier(),
+		warnings: append(j.Warnings(), env.Warnings()...),
+	}
+	return s.measure(cmd.Context())
+}
+
+// askedFor reports whether the command line names a plan.
+func (f *runFlags) askedFor(cmd *cobra.Command) bool {
+	if f.suite != "" {
+		return true
+	}
+	for name := range f.lists {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	for name := range f.settings {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *runFlags) journal(env *environ.Environment, p *plan.Plan) (*journal.Journal, error) {
+	if f.resume == "" {
+		return journal.Create(f.out, time.Now(), env, p)
+	}
+	if f.out != "" {
+		return nil, &plan.UsageError{Flag: "out", Value: f.out, Why: "--resume writes to the session that it carries on with: leave --out out"}
+	}
+	return journal.Open(f.resume, p, func(text json.RawMessage) error {
+		var then environ.Environment
+		if err := json.Unmarshal(text, &then); err != nil {
+			return err
+		}
+		if then.Fingerprint() != env.Fingerprint() {
+			return fmt.Errorf("its kernel is not this one (%s then, %s now): start a new session", then.Kernel.Release, env.Kernel.Release)
+		}
+		return nil
+	})
+}
+
+// session is a plan being measured.
+type session struct {
+	journal  *journal.Journal
+	plan     *plan.Plan
+	machine  *topology.Machine
+	env      *environ.Environment
+	exe      string
+	out      io.Writer
+	json     bool
+	runs     []record.Run
+	warnings []string
+}
+
+func (s *session) measure(ctx context.Context) error {
+	bar := newProgress(s.plan, len(s.runs))
+	defer bar.done()
+	interrupted := false
+	for step := range s.plan.Steps() {
+		if s.journal.Done(step.Seq) {
+			continue
+		}
+		cell := s.plan.Cells[step.Cell]
+		bar.draw(cell)
+		rec, err := s.one(ctx, cell, step)
+		if errors.Is(err, runner.ErrInterrupted) {
+			interrupted = true
+			break
+		}
+		if err != nil {
+			return &exitError{exitFailed, err}
+		}
+		rec.Seq, rec.Block, rec.Boot = step.Seq, step.Block, s.env.BootID
+		if err := s.journal.Append(rec); err != nil {
+			return &exitError{exitFailed, fmt.Errorf("the session ends here, with %d runs kept: %w", len(s.runs), err)}
+		}
+		if s.json {
+			if err := json.NewEncoder(s.out).Encode(rec); err != nil {
+				return &exitError{exitFailed, fmt.Errorf("standard output: %w", err)}
+			}
+		}
+		s.runs = append(s.runs, *rec)
+		bar.finished()
+	}
+	bar.done()
+	return s.finish(interrupted)
+}
+
+// one executes a run where its cell is placed. A placement that the machine
+// had when the plan was made and has no longer is a failed run.
+func (s *session) one(ctx context.Context, cell record.Cell, step plan.Step) (*record.Run, error) {
+	opt := runner.Options{
+		Window: time.Duration(s.plan.WindowNS), Warmup: time.Duration(s.plan.WarmupNS), Slice: time.Duration(s.plan.SliceNS),
+		Ops: s.plan.Ops, Seed: s.plan.Seed + uint64(step.Seq), Exe: s.exe,
+	}
+	p, err := runner.Place(s.machine, cell)
+	if err != nil {
+		return runner.NotRun(cell, err), nil
+	}
+	opt.CPUs, opt.Spare = runner.PlacedCPUs(p), p.Spare()
+	return runner.Run(ctx, cell, opt)
+}
+
+// table is what the table is told beside the runs.
+func (s *session) table() report.Options {
+	o := report.Options{
+		Title: fmt.Sprintf("%s %s, %s, boot %.8s", s.env.Kernel.OS, s.env.Kernel.Release, s.env.CPU.Model, s.env.BootID),
+		Width: terminalWidth(), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings,
+	}
+	switch s.env.Sched.CPUAccounting {
+	case "gen", "native":
+		o.Accounting.Exact = true
+	}
+	if hz := s.env.Clock.HZ; hz != nil && *hz > 0 {
+		o.Accounting.TickNS = 1e9 / *hz
+	}
+	return o
+}
+
+// finish prints the table and says how the session ended.
+func (s *session) finish(interrupted bool) error {
+	to := s.out
+	if s.json {
+		to = os.Stderr
+	}
+	failed := 0
+	for _, r := range s.runs {
+		if r.Status == record.Failed {
+			failed++
+		}
+	}
+	if len(s.runs) > 0 && !s.json {
+		if err := report.Table(to, s.runs, s.table()); err != nil {
+			return &exitError{exitFailed, err}
+		}
+		fmt.Fprintf(to, "\nsession: %s\n", s.journal.Dir())
+	} else {
+		for _, w := range s.warnings {
+			fmt.Fprintln(os.Stderr, "udsbench: "+w)
+		}
+	}
+	switch {
+	case interrupted:
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %d of %d runs are kept in %s (carry on with --resume %s)", len(s.runs), s.plan.Len(), s.journal.Dir(), s.journal.Dir())}
+	case failed > 0:
+		return &exitError{exitFailed, fmt.Errorf("%d of %d runs failed", failed, len(s.runs))}
+	}
+	return nil
+}
