@@ -196,6 +196,11 @@ type Run struct {
 	Coordinator string            `json:"coordinator,omitempty"`        // how the coordinator was scheduled above the workers
 	CoordCPUNS  *int64            `json:"coordinator_cpu_ns,omitempty"` // its own CPU time while the window was open
 
+	// Of instrumented runs only.
+	Instruments []Instrument `json:"instruments,omitempty"`
+	Locks       []Lock       `json:"locks,omitempty"`
+	Sched       *Sched       `json:"sched,omitempty"`
+
 	Warnings    []string          `json:"warnings,omitempty"`
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 
