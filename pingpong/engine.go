@@ -10,8 +10,12 @@ import (
 	"udsbench/histogram"
 )
 
-//go:linkname entersyscall runtime.entersyscall
-func entersyscall()
+// entersyscallblock is entersyscall for a call that is known to block: it gives
+// the P away at once, where entersyscall leaves it to be retaken, which keeps
+// the runtime's monitor thread awake for some milliseconds.
+//
+//go:linkname entersyscallblock runtime.entersyscallblock
+func entersyscallblock()
 
 //go:linkname exitsyscall runtime.exitsyscall
 func exitsyscall()
@@ -68,7 +72,7 @@ func (w *Worker) run(step func(*Worker) uintptr) uintptr {
 	if w.gio >= 0 {
 		return w.loop(step)
 	}
-	entersyscall()
+	entersyscallblock()
 	code := w.loop(step)
 	exitsyscall()
 	return code

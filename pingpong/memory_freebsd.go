@@ -21,8 +21,10 @@ const (
 func waitWord(word *uint32, val uint32, ns int64) {
 	ts := unix.NsecToTimespec(ns)
 	// A uaddr (4th argument) of sizeof(struct timespec) says that uaddr2 is a plain timespec.
-	syscall.Syscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWaitUint, uintptr(val),
+	entersyscallblock()
+	syscall.RawSyscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWaitUint, uintptr(val),
 		unsafe.Sizeof(ts), uintptr(unsafe.Pointer(&ts)), 0)
+	exitsyscall()
 }
 
 // rawWaitWord blocks while *word is val. It may be called inside the timed loop,

@@ -15,7 +15,9 @@ const (
 // waitWord blocks while *word is val, for at most ns nanoseconds.
 func waitWord(word *uint32, val uint32, ns int64) {
 	ts := unix.NsecToTimespec(ns)
-	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(val), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	entersyscallblock()
+	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(val), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	exitsyscall()
 }
 
 // rawWaitWord blocks while *word is val. It may be called inside the timed loop,
