@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"udsbench/sysctl"
 )
 
 // freebsd fills an Environment from a FreeBSD kernel's variables. The names
@@ -54,7 +56,7 @@ func gatherFreeBSD(e *Environment, root string, s Sysctl) {
 
 // text reads a variable for the field called name, or notes its absence.
 func (f freebsd) text(name, variable string) string {
-	v, err := f.s.Text(variable)
+	v, err := f.s.Get(variable)
 	if err != nil {
 		f.e.absent(name, sysctlWhy(variable, err))
 		return ""
@@ -82,7 +84,7 @@ func (f freebsd) below(name, node string, skip ...string) map[string]string {
 	names, err := f.s.Names(node)
 	if err != nil || len(names) == 0 {
 		if err == nil {
-			err = fs.ErrNotExist
+			err = sysctl.ErrNotExist
 		}
 		f.e.absent(name, sysctlWhy(node, err))
 		return nil
@@ -92,7 +94,7 @@ func (f freebsd) below(name, node string, skip ...string) map[string]string {
 		if slices.ContainsFunc(skip, func(s string) bool { return strings.HasSuffix(n, s) }) {
 			continue
 		}
-		if v, err := f.s.Text(n); err == nil {
+		if v, err := f.s.Get(n); err == nil {
 			values[n] = v
 		}
 	}
@@ -101,12 +103,12 @@ func (f freebsd) below(name, node string, skip ...string) map[string]string {
 
 func sysctlWhy(variable string, err error) string {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, sysctl.ErrNotExist), errors.Is(err, fs.ErrNotExist):
 		return "this kernel has no " + variable
 	case errors.Is(err, fs.ErrPermission):
 		return variable + " is not readable from here (a jail, or not root)"
 	}
-	return variable + ": " + err.Error()
+	return variable + ": " + strings.TrimPrefix(err.Error(), variable+": ")
 }
 
 func (f freebsd) boot() {
@@ -153,7 +155,7 @@ func (f freebsd) kernel(root string) {
 	k.BuildID = f.buildID(root)
 
 	debug := map[string]bool{}
-	if conf, err := f.s.Text("kern.conftxt"); err == nil {
+	if conf, err := f.s.Get("kern.conftxt"); err == nil {
 		sum := sha256.Sum256([]byte(conf))
 		k.ConfigHash, k.ConfigFrom = hex.EncodeToString(sum[:]), "kern.conftxt"
 		k.Config = parseConftxt(conf)
@@ -171,7 +173,7 @@ func (f freebsd) kernel(root string) {
 		"debug.witness.watch":      "WITNESS",
 		"debug.lock.prof.enable":   "LOCK_PROFILING",
 	} {
-		if v, err := f.s.Text(variable); err == nil && !(option == "INVARIANTS" && v == "0") {
+		if v, err := f.s.Get(variable); err == nil && !(option == "INVARIANTS" && v == "0") {
 			debug[option] = true
 		}
 	}
@@ -184,11 +186,11 @@ func (f freebsd) kernel(root string) {
 }
 
 func (f freebsd) buildID(root string) string {
-	id, err := f.s.Text("kern.build_id") // FreeBSD 14.1
+	id, err := f.s.Get("kern.build_id") // FreeBSD 14.1
 	if err == nil && id != "" {
 		return id
 	}
-	file, err := f.s.Text("kern.bootfile")
+	file, err := f.s.Get("kern.bootfile")
 	if err != nil || file == "" {
 		file = "/boot/kernel/kernel"
 	}
@@ -255,7 +257,7 @@ func (f freebsd) cpu() {
 	m := f.below("cpu.mitigations", "machdep.mitigations")
 	for _, v := range []string{"vm.pmap.pti", "hw.ibrs_active", "hw.mds_disable_state",
 		"hw.spec_store_bypass_disable_active", "machdep.syscall_ret_flush_l1d"} {
-		if t, err := f.s.Text(v); err == nil {
+		if t, err := f.s.Get(v); err == nil {
 			if m == nil {
 				m = map[string]string{}
 			}
@@ -363,7 +365,7 @@ func (f freebsd) virtual() {
 	v := &f.e.Virtual
 	guest, from := "", ""
 	for _, from = range []string{"kern.vm_guest", "vm.guest"} {
-		if t, err := f.s.Text(from); err == nil {
+		if t, err := f.s.Get(from); err == nil {
 			guest = t
 			break
 		}
@@ -430,7 +432,7 @@ func (f freebsd) sysctls() {
 	for _, name := range []string{"kern.maxfiles", "kern.maxfilesperproc", "kern.maxproc", "kern.maxprocperuid",
 		"net.inet.tcp.sendspace", "net.inet.tcp.recvspace", "net.inet.tcp.functions_default", "net.inet.tcp.cc.algorithm",
 		"net.isr.dispatch", "net.isr.maxthreads", "net.isr.numthreads", "net.isr.bindthreads", "kern.random.sys.seeded"} {
-		if v, err := f.s.Text(name); err == nil {
+		if v, err := f.s.Get(name); err == nil {
 			e.Sysctl[name] = v
 		}
 	}

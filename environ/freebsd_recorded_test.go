@@ -2,14 +2,16 @@ package environ
 
 import (
 	"bytes"
-	"encoding/binary"
-	"io/fs"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
+
+	"udsbench/sysctl"
 )
 
 // recorded is a Sysctl that answers from a text: "NAME: VALUE" lines, where a
@@ -54,7 +56,7 @@ func readRecorded(t testing.TB, file string) *recorded {
 func (r *recorded) Raw(name string) ([]byte, error) {
 	v, ok := r.values[name]
 	if !ok {
-		return nil, fs.ErrNotExist
+		return nil, sysctl.ErrNotExist
 	}
 	if s, err := strconv.Unquote(v); err == nil {
 		return []byte(s), nil
@@ -62,21 +64,21 @@ func (r *recorded) Raw(name string) ([]byte, error) {
 	return append([]byte(v), 0), nil
 }
 
-func (r *recorded) Text(name string) (string, error) {
+func (r *recorded) Get(name string) (string, error) {
 	raw, err := r.Raw(name)
 	if err != nil {
 		return "", err
 	}
 	if !strings.HasPrefix(r.values[name], `"`) {
-		return decodeSysctl(ctlString, raw)
+		return strings.TrimRight(string(raw), "\n\x00"), nil
 	}
 	switch {
 	case len(raw) == 1:
-		return decodeSysctl(ctlU8, raw)
+		return strconv.Itoa(int(raw[0])), nil
 	case len(raw) == 2:
-		return decodeSysctl(ctlU16, raw)
+		return strconv.Itoa(int(raw[0]) + int(raw[1])<<8), nil
 	case bytes.ContainsFunc(raw, func(c rune) bool { return c < ' ' || c > '~' }):
-		return "", ErrOpaque
+		return "", errors.New("a structure")
 	}
 	return string(raw), nil
 }
@@ -175,113 +177,6 @@ func TestFreeBSDConstructed(t *testing.T) {
 	}
 }
 
-// fakeKernel answers __sysctl(2) by number, as kern/kern_sysctl.c does, for
-// leaves that are numbered in the order of its list.
-type fakeKernel []struct {
-	mib  []int32
-	name string
-	kind uint32
-	raw  []byte
-}
-
-func (k fakeKernel) call(mib []int32, in []byte) ([]byte, error) {
-	encode := func(m []int32) (b []byte) {
-		for _, x := range m {
-			b = binary.LittleEndian.AppendUint32(b, uint32(x))
-		}
-		return b
-	}
-	if mib[0] != 0 {
-		for _, v := range k {
-			if reflect.DeepEqual(v.mib, mib) && v.kind != ctlNode {
-				return v.raw, nil
-			}
-		}
-		return nil, fs.ErrNotExist
-	}
-	for i, v := range k {
-		switch {
-		case mib[1] == 3 && v.name == string(in):
-			return encode(v.mib), nil
-		case mib[1] == 1 && reflect.DeepEqual(v.mib, mib[2:]):
-			return append([]byte(v.name), 0), nil
-		case mib[1] == 4 && reflect.DeepEqual(v.mib, mib[2:]):
-			return append(binary.LittleEndian.AppendUint32(nil, v.kind|0x80000000), "I\x00"...), nil
-		case mib[1] == 2 && reflect.DeepEqual(v.mib, mib[2:]):
-			for _, next := range k[i+1:] {
-				if next.kind != ctlNode {
-					return encode(next.mib), nil
-				}
-			}
-		}
-	}
-	return nil, fs.ErrNotExist
-}
-
-func TestSysctlByNumber(t *testing.T) {
-	k := fakeKernel{
-		{[]int32{1}, "kern", ctlNode, nil},
-		{[]int32{1, 1}, "kern.ostype", ctlString, []byte("FreeBSD\x00")},
-		{[]int32{1, 9}, "kern.sched", ctlNode, nil},
-		{[]int32{1, 9, 1}, "kern.sched.slice", ctlInt, []byte{12, 0, 0, 0}},
-		{[]int32{1, 9, 4}, "kern.sched.quantum", ctlLong, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
-		{[]int32{1, 9, 5}, "kern.sched.list", ctlOpaque, []byte{1, 2, 3}},
-		{[]int32{1, 10}, "kern.cp_time", ctlLong, make([]byte, 40)},
-		{[]int32{2}, "vm", ctlNode, nil},
-		{[]int32{2, 1}, "vm.on", ctlU8, []byte{1}},
-	}
-	s := sysctlCall(k.call)
-	names, err := s.Names("kern.sched")
-	if want := []string{"kern.sched.slice", "kern.sched.quantum", "kern.sched.list"}; err != nil || !reflect.DeepEqual(names, want) {
-		t.Errorf("below kern.sched: %v, %v; want %v", names, err, want)
-	}
-	// The last variable of all has no next.
-	if names, err = s.Names("vm"); err != nil || len(names) != 1 {
-		t.Errorf("below vm: %v, %v", names, err)
-	}
-	for name, want := range map[string]string{"kern.ostype": "FreeBSD", "kern.sched.slice": "12", "kern.sched.quantum": "-1",
-		"kern.cp_time": "0 0 0 0 0", "vm.on": "1"} {
-		if got, err := s.Text(name); err != nil || got != want {
-			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
-		}
-	}
-	for _, name := range []string{"kern.sched.list", "kern.sched"} {
-		if got, err := s.Text(name); err != ErrOpaque {
-			t.Errorf("%s is %q, %v; want ErrOpaque", name, got, err)
-		}
-	}
-	if _, err := s.Text("no.such"); err != fs.ErrNotExist {
-		t.Errorf("an absent variable gives %v", err)
-	}
-}
-
-func TestDecodeSysctl(t *testing.T) {
-	for _, c := range []struct {
-		kind uint32
-		raw  []byte
-		want string
-		bad  bool
-	}{
-		{ctlInt, []byte{0xfe, 0xff, 0xff, 0xff}, "-2", false},
-		{ctlUint, []byte{0xfe, 0xff, 0xff, 0xff}, "4294967294", false},
-		{ctlU64, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, "18446744073709551615", false},
-		{ctlU16, []byte{0, 0x10}, "4096", false},
-		{ctlS8, []byte{0x80}, "-128", false},
-		{ctlS16, []byte{0xff, 0x7f, 1, 0}, "32767 1", false},
-		{ctlString, []byte("a\nb\n\x00\x00"), "a\nb\n", false},
-		{ctlString, nil, "", false},
-		{ctlInt, []byte{1, 2, 3}, "", true},
-		{ctlInt, nil, "", true},
-		{ctlOpaque, []byte{1}, "", true},
-		{0, []byte{1}, "", true},
-	} {
-		got, err := decodeSysctl(c.kind|0xc0000000, c.raw)
-		if got != c.want || (err != nil) != c.bad {
-			t.Errorf("kind %d, % x: %q, %v; want %q", c.kind, c.raw, got, err, c.want)
-		}
-	}
-}
-
 func TestParseKenv(t *testing.T) {
 	got := parseKenv([]byte("kern.hz=100\x00smbios.system.serial=X\x00hint.uart.0.at=isa\x00empty=\x00noequals\x00" +
 		"kern.geom.eli.passphrase=s\x00vfs.root.mountfrom=ufs:/dev/a=b\x00\x00\x00\x00"))
@@ -289,20 +184,6 @@ func TestParseKenv(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-}
-
-func FuzzDecodeSysctl(f *testing.F) {
-	f.Add(uint32(ctlInt), []byte{1, 0, 0, 0})
-	f.Add(uint32(ctlString), []byte("ULE\x00"))
-	f.Add(uint32(ctlLong), make([]byte, 40))
-	f.Fuzz(func(t *testing.T, kind uint32, raw []byte) {
-		text, err := decodeSysctl(kind, raw)
-		if size := ctlSize[kind&0xf]; err == nil && size > 0 {
-			if n := len(strings.Fields(text)); n*size != len(raw) {
-				t.Errorf("%d bytes of %d make %d numbers", len(raw), size, n)
-			}
-		}
-	})
 }
 
 // FuzzFreeBSD gives the whole reader answers of any content.
@@ -321,5 +202,8 @@ func FuzzFreeBSD(f *testing.F) {
 		gatherFreeBSD(e, dir, s)
 		hostFromSysctl(s)
 		e.Warnings()
+		if _, err := json.Marshal(e); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -14,7 +14,7 @@ func gather(e *Environment, root string, opt Option) {
 		gatherRecorded(e, root, opt)
 		return
 	}
-	gatherFreeBSD(e, root, LiveSysctl())
+	gatherFreeBSD(e, root, live())
 	if env, err := liveKenv(); err != nil {
 		e.absent("kernel.tunables", "kenv(2): "+err.Error())
 	} else {
@@ -56,10 +56,10 @@ func limits() map[string]Limit {
 
 // Boot names the running boot of this machine's kernel, and changes with
 // every boot: kern.boot_id, or the time of the boot on kernels without it.
-func Boot() (id string, err error) { return sysctlBootID(LiveSysctl()) }
+func Boot() (id string, err error) { return sysctlBootID(live()) }
 
 // ReadHost reads the host's counters now. On FreeBSD it is three variables,
 // some 10 system calls.
 func ReadHost() HostCounters {
-	return hostFromSysctl(LiveSysctl())
+	return hostFromSysctl(live())
 }

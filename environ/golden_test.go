@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,7 +35,14 @@ func golden(t *testing.T, name string, e *Environment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: Gather gives\n%s\nwant\n%s", name, got, want)
+	if bytes.Equal(got, want) {
+		return
 	}
+	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range g {
+		if i >= len(w) || g[i] != w[i] {
+			t.Fatalf("%s, line %d: Gather gives\n%s\nbut the file has\n%s", file, i+1, g[i], w[min(i, len(w)-1)])
+		}
+	}
+	t.Fatalf("%s has %d lines more than Gather gives", file, len(w)-len(g))
 }

@@ -10,14 +10,13 @@ import (
 
 	"github.com/shirou/gopsutil/v3/common"
 	"github.com/shirou/gopsutil/v3/host"
-	"github.com/shirou/gopsutil/v3/load"
 	"github.com/shirou/gopsutil/v3/mem"
 )
 
 // Of gopsutil only what reads files is called, and nothing of its package cpu,
 // whose start-up reads /proc/stat in every process that links it: a worker is
 // such a process. Its reading of the distribution's name may run lsb_release,
-// so that comes from os-release here.
+// and its load average stops the program at a short line: both are read here.
 func (t tree) gopsutil() context.Context {
 	return context.WithValue(context.Background(), common.EnvKey, common.EnvMap{
 		common.HostProcEnvKey: t.path("/proc"),
@@ -29,13 +28,13 @@ func (t tree) gopsutil() context.Context {
 
 func (t tree) load() {
 	l := &t.e.Load
-	// gopsutil asks the live kernel where the file is missing.
-	if _, err := t.read("/proc/loadavg"); err != nil {
+	if text, err := t.read("/proc/loadavg"); err != nil {
 		t.noLoad(why("/proc/loadavg", err))
-	} else if avg, err := load.AvgWithContext(t.gopsutil()); err != nil {
-		t.noLoad(err.Error())
-	} else {
-		l.Load1, l.Load5, l.Load15 = &avg.Load1, &avg.Load5, &avg.Load15
+	} else if f := strings.Fields(text); len(f) < 3 {
+		t.noLoad("/proc/loadavg holds no three averages")
+	} else if l.Load1, l.Load5, l.Load15 = firstFloat(f[0]), firstFloat(f[1]), firstFloat(f[2]); l.Load1 == nil || l.Load5 == nil || l.Load15 == nil {
+		*l = Load{}
+		t.noLoad("/proc/loadavg holds no three averages")
 	}
 	const pressure = "/proc/pressure/cpu" // Documentation/accounting/psi.rst
 	text, err := t.read(pressure)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -160,7 +161,7 @@ func (t tree) debugging(config map[string]string) []string {
 func firstFloat(s string) *float64 {
 	word, _, _ := strings.Cut(s, " ")
 	f, err := strconv.ParseFloat(word, 64)
-	if err != nil {
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
 		return nil
 	}
 	return &f

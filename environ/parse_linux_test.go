@@ -1,6 +1,7 @@
 package environ
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -162,6 +163,9 @@ func FuzzTree(f *testing.F) {
 		e := &Environment{Unavailable: map[string]string{}}
 		gather(e, root, Option{})
 		e.Warnings()
+		if _, err := json.Marshal(e); err != nil {
+			t.Error(err)
+		}
 		newHostReader(root).read()
 	})
 }
