@@ -67,6 +67,10 @@ func MaskOf(tid int) ([]int, error) {
 	return get(levelWhich, whichTID, id)
 }
 
+// Process returns the processors that the threads of this process may run on,
+// all taken together, ascending: the kernel answers no other way for a process.
+func Process() ([]int, error) { return get(levelWhich, whichPID, self) }
+
 // Online returns the processors of the root set, ascending. In a jail that is
 // what the jail was given: the kernel shows no more.
 func Online() ([]int, error) { return get(levelRoot, whichPID, self) }

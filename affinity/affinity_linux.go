@@ -42,6 +42,11 @@ func MaskOf(tid int) ([]int, error) {
 	return nil, fmt.Errorf("sched_getaffinity of thread %d: the kernel's masks are longer than %d bytes", tid, (MaxCPU+1)/8)
 }
 
+// Process returns the processors that the first thread of this process may run
+// on, ascending: what the process was given, whatever other threads did to
+// themselves since.
+func Process() ([]int, error) { return MaskOf(os.Getpid()) }
+
 // CPU returns the processor that the calling thread runs on now: getcpu(2).
 func CPU() (int, error) {
 	var cpu uint32

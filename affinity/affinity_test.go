@@ -203,3 +203,18 @@ func FuzzParseList(f *testing.F) {
 		}
 	})
 }
+
+func TestProcessIsNotNarrowedByAPinnedThread(t *testing.T) {
+	before, err := Process()
+	if err != nil || len(before) == 0 {
+		t.Fatalf("mask of the process: %v (%v)", before, err)
+	}
+	onThread(t, func() {
+		if err := Pin(before[:1]); err != nil {
+			t.Error(err)
+		}
+		if after, err := Process(); err != nil || !slices.Equal(after, before) {
+			t.Errorf("one thread pinned itself and the process has %v (%v), had %v", after, err, before)
+		}
+	})
+}

@@ -2,8 +2,11 @@ package topology
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+
+	"udsbench/sysctl"
 )
 
 // fileLimit bounds a recorded file: the largest known has 100 kB.
@@ -28,13 +31,29 @@ func FromFile(path string) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recorded machine: %w", err)
 	}
+	m, err := fromContent(data, path)
+	if errors.Is(err, errNotRecorded) {
+		return nil, fmt.Errorf("%s is neither a tar.gz of a Linux tree, nor a topology_spec or sysctls of FreeBSD, nor lstopo's XML", path)
+	}
+	return m, err
+}
+
+var errNotRecorded = errors.New("no recorded machine")
+
+func fromContent(data []byte, source string) (*Machine, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}):
 		t, err := readArchive(data)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", source, err)
 		}
-		return readTree(t, path)
+		return readTree(t, source)
+	case bytes.Contains(data, []byte("<topology")):
+		return fromLstopo(data, source)
+	case bytes.Contains(data, []byte("hw.ncpu:")) || bytes.Contains(data, []byte("kern.smp.cpus:")):
+		return fromSysctls(sysctl.Parse(string(data)), nil, source)
+	case bytes.Contains(data, []byte("<groups>")):
+		return fromSpecText(string(data), source)
 	}
-	return nil, fmt.Errorf("%s is neither a tar.gz of a Linux tree, nor a topology_spec or sysctls of FreeBSD, nor lstopo's XML", path)
+	return nil, errNotRecorded
 }

@@ -187,6 +187,14 @@ func (m *Machine) warn(format string, args ...any) {
 	m.Warnings = append(m.Warnings, fmt.Sprintf(format, args...))
 }
 
+// restrict allows only those CPUs that are among these.
+func (m *Machine) restrict(allowed []int) {
+	set := asSet(allowed)
+	for i := range m.CPUs {
+		m.CPUs[i].Allowed = m.CPUs[i].Online && set[m.CPUs[i].CPU]
+	}
+}
+
 // Lookup returns the CPU with the kernel's number, and whether it is present.
 func (m *Machine) Lookup(cpu int) (CPU, bool) {
 	i, found := m.at[cpu]
