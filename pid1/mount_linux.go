@@ -37,5 +37,15 @@ func mount(p mountPoint) error {
 	return nil
 }
 
-// mountV1 mounts a version 1 cpuset hierarchy beside cgroup2.
-func mountV1() error { return mount(mountPoint{"cgroup", v1Cpuset, "cpuset"}) }
+// mountV1 mounts a version 1 cpuset hierarchy beside cgroup2. A controller
+// belongs to one version at a time.
+func mountV1() error {
+	if err := os.MkdirAll(v1Cpuset, 0o755); err != nil {
+		return err
+	}
+	err := unix.Mount("cgroup", v1Cpuset, "cgroup", 0, "cpuset")
+	if errors.Is(err, unix.EBUSY) {
+		return errors.New("cgroup2 holds the cpuset controller: this line must stand before any cpuset")
+	}
+	return err
+}
