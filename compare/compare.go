@@ -1,0 +1,374 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"udsbench/plan"
+	"udsbench/record"
+	"udsbench/series"
+)
+
+// Side is one side of a comparison.
+type Side struct {
+	Name         string
+	Runs         []record.Run  // of one or more sessions
+	Environments []Environment // of its sessions, each the JSON of environment.json, flattened
+	Notes        []string      // what is to be known of its figures: said above the table
+	Locks        []LockWait    // from instrumented runs; nil without any
+}
+
+// LockWait is what one instrumented run saw at one lock site.
+type LockWait struct {
+	Cell    record.Cell
+	Site    string  // as the lock table names it
+	Scope   string  // "socket", "subsystem", "descriptors", "scheduler", …: as workloads name what they target
+	WaitNS  float64 // nanoseconds waited an operation
+	Unknown string  // why it could not be had; "" where WaitNS is known
+}
+
+// Input is what is compared, and how.
+type Input struct {
+	Sides     []Side          // each is set against the first
+	Metrics   []series.Metric // nil: throughput
+	Threshold float64         // practical threshold as a share: 0.02 is 2 %; from 0, under 1
+	Discard   int             // first runs of each series to leave out, or series.Auto
+	Unit      string          // UnitBoot, UnitRun, or "": what the data allow
+	Factors   []string        // what is meant to differ: fields of a cell, or of the environment
+}
+
+// Result is all that was found.
+type Result struct {
+	Sides       []string
+	Input       Input
+	Pairs       []*Pair
+	Confounders []Confounder
+	Warnings    []string
+	Notes       []string
+}
+
+// Pair is one side against the first.
+type Pair struct {
+	Before, After string
+	Unit          string
+	Only          string // "this boot only", or "" where boots are the unit
+	Cells         []*Cell
+	Ladders       []*Ladder
+}
+
+// Cell is one cell of one pair, in one metric.
+type Cell struct {
+	Number        int         // from 1 over the whole result, as --explain takes it
+	Cell          record.Cell // of the first side; fields that are factors are its
+	Metric        series.Metric
+	Pair          *Pair
+	Before, After *Sample
+	Diff          *Difference // nil: no interval can be had
+	Ratio         float64     // of the means, after/before; NaN where a side is not usable
+	Rank          float64     // p of the rank test beside it; NaN where it cannot be had
+	Adjusted      float64     // Holm's p over all cells of the result; NaN without Diff
+	Tests         int         // that Adjusted is adjusted for
+	Trimmed       *Difference // without outliers; nil where there are none, or no interval
+	Outliers      int
+	Verdict       Verdict
+	Notes         []string // what goes with the word
+	Components    Components
+	Need          *Need // where undecided
+	Reasons       []Reason
+}
+
+// Reason is one thing that the data say about why a cell moved.
+type Reason struct {
+	Kind string `json:"kind"` // time, crossing, scaling, null, lock, attribution
+	Text string `json:"text"`
+	Data any    `json:"data,omitempty"`
+}
+
+// ErrNothing means that the sides have no cell in common.
+var ErrNothing = errors.New("the two sides have no cell in common")
+
+// Compare sets every side against the first.
+func Compare(in Input) (*Result, error) {
+	if len(in.Sides) < 2 {
+		return nil, errors.New("a comparison needs two sides: name two sessions, or one and --factor, or one and --self")
+	}
+	if in.Threshold < 0 || in.Threshold >= 1 {
+		return nil, fmt.Errorf("threshold %s is not between 0 %% and 100 %%", percent(in.Threshold))
+	}
+	if in.Metrics == nil {
+		in.Metrics = []series.Metric{series.Throughput}
+	}
+	r := &Result{Input: in}
+	for _, s := range in.Sides {
+		r.Sides = append(r.Sides, s.Name)
+		for _, n := range s.Notes {
+			if n = s.Name + ": " + n; !slices.Contains(r.Notes, n) {
+				r.Notes = append(r.Notes, n)
+			}
+		}
+	}
+	for _, after := range in.Sides[1:] {
+		p, err := compareTwo(in, in.Sides[0], after, r)
+		if err != nil {
+			return nil, err
+		}
+		r.Pairs = append(r.Pairs, p)
+	}
+	r.judge()
+	for i, p := range r.Pairs {
+		r.Confounders = append(r.Confounders, confounders(in, in.Sides[0], in.Sides[i+1], p)...)
+		p.reason(in, in.Sides[0], in.Sides[i+1])
+	}
+	return r, nil
+}
+
+// Cells gives the cells of all pairs in order.
+func (r *Result) Cells() []*Cell {
+	var all []*Cell
+	for _, p := range r.Pairs {
+		all = append(all, p.Cells...)
+	}
+	return all
+}
+
+func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
+	p := &Pair{Before: before.Name, After: after.Name}
+	var err error
+	if p.Unit, p.Only, err = unitOf(in.Unit, before, after); err != nil {
+		return nil, err
+	}
+	common := 0
+	for _, m := range in.Metrics {
+		g1, order1 := byCell(before.Runs, m, in.Factors)
+		g2, order2 := byCell(after.Runs, m, in.Factors)
+		for _, k := range order2 {
+			if g1[k] == nil {
+				order1 = append(order1, k)
+			} else {
+				common++
+			}
+		}
+		for _, k := range order1 {
+			c := &Cell{Number: 1 + r.count() + len(p.Cells), Metric: m, Pair: p, Ratio: math.NaN(), Rank: math.NaN(), Adjusted: math.NaN()}
+			for _, all := range [][]*series.Series{g2[k], g1[k]} {
+				if len(all) > 0 {
+					c.Cell = all[0].Cell
+				}
+			}
+			c.Before = sampleOf(before.Name, g1[k], p.Unit, in.Discard)
+			c.After = sampleOf(after.Name, g2[k], p.Unit, in.Discard)
+			c.measure()
+			p.Cells = append(p.Cells, c)
+		}
+	}
+	if common == 0 {
+		return nil, fmt.Errorf("%s and %s: %w; a field that is meant to differ is named with --factor", before.Name, after.Name, ErrNothing)
+	}
+	return p, nil
+}
+
+func (r *Result) count() int {
+	n := 0
+	for _, p := range r.Pairs {
+		n += len(p.Cells)
+	}
+	return n
+}
+
+// byCell groups series by their cell, less the fields that are factors.
+func byCell(runs []record.Run, m series.Metric, factors []string) (map[string][]*series.Series, []string) {
+	groups := map[string][]*series.Series{}
+	var order []string
+	for _, s := range series.Of(runs, m) {
+		k := plan.Key(blank(s.Cell, factors))
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], s)
+	}
+	return groups, order
+}
+
+// unitOf says what the unit of replication is. Sides that share a boot were
+// switched within it; results without a boot are imported.
+func unitOf(asked string, before, after Side) (unit, only string, err error) {
+	b1, known1 := boots(before.Runs)
+	b2, known2 := boots(after.Runs)
+	shared := false
+	for b := range b1 {
+		shared = shared || b2[b]
+	}
+	unit = UnitBoot
+	if shared || !known1 || !known2 {
+		unit = UnitRun
+	}
+	switch asked {
+	case "":
+	case UnitRun:
+		unit = UnitRun
+	case UnitBoot:
+		switch {
+		case !known1 || !known2:
+			return "", "", errors.New("--unit boot: imported results name no boot; leave --unit out")
+		case shared:
+			return "", "", fmt.Errorf("--unit boot: %s and %s share a boot, so what differs was switched within it; leave --unit out", before.Name, after.Name)
+		}
+	default:
+		return "", "", fmt.Errorf("--unit %s: there are boot and run", asked)
+	}
+	if unit == UnitRun {
+		maps.Copy(b1, b2)
+		n := len(b1)
+		// Two boots that are not shared are one on each side.
+		if only = fmt.Sprintf("these %d boots only", n); n <= 1 || n == 2 && !shared {
+			only = "this boot only"
+		}
+	}
+	return unit, only, nil
+}
+
+// boots gives the boots of runs; known is false where some run names none.
+func boots(runs []record.Run) (set map[string]bool, known bool) {
+	set, known = map[string]bool{}, true
+	for i := range runs {
+		if runs[i].Boot == "" {
+			known = false
+		} else {
+			set[runs[i].Boot] = true
+		}
+	}
+	return set, known
+}
+
+// measure computes everything about a cell that other cells have no part in.
+func (c *Cell) measure() {
+	for _, s := range []*Sample{c.Before, c.After} {
+		if why := s.usable(); why != "" {
+			c.Verdict = FailedCell
+			c.Notes = append(c.Notes, why)
+		}
+	}
+	if c.Verdict == FailedCell {
+		return
+	}
+	ordered := c.Pair.Unit == UnitRun
+	before, after := c.Before.Logs(), c.After.Logs()
+	m1, _, _ := moments(before)
+	m2, _, _ := moments(after)
+	c.Ratio = math.Exp(m2 - m1)
+	c.Components = components(c.Before, c.After)
+	if a, b, ok := pairUp(c.Before, c.After); ok && ordered {
+		c.Diff = Pairs(a, b)
+		c.Rank = SignedRank(a, b)
+		c.Ratio = math.Exp(c.Diff.Log)
+	} else {
+		c.Diff = Welch(before, after, ordered)
+		if len(before) > 1 && len(after) > 1 {
+			c.Rank = MannWhitney(before, after)
+		}
+	}
+	if c.Diff != nil && c.Diff.exact() {
+		c.Notes = append(c.Notes, "the figures repeat to the last digit: they are rounded, and their spread is not known")
+	}
+	t1, n1 := c.Before.withoutOutliers()
+	t2, n2 := c.After.withoutOutliers()
+	if c.Outliers = n1 + n2; c.Outliers > 0 && c.Diff != nil {
+		if a, b, ok := pairUp(t1, t2); ok && c.Diff.Paired {
+			c.Trimmed = Pairs(a, b)
+		} else {
+			c.Trimmed = Welch(t1.Logs(), t2.Logs(), ordered)
+		}
+	}
+}
+
+// judge adjusts the p-values over all cells and gives each its word.
+func (r *Result) judge() {
+	cells := r.Cells()
+	ps := make([]float64, len(cells))
+	tests := 0
+	for i, c := range cells {
+		ps[i] = math.NaN()
+		if c.Diff != nil && !c.Diff.exact() {
+			ps[i] = c.Diff.P
+			tests++
+		}
+	}
+	adjusted := Holm(ps)
+	for i, c := range cells {
+		if c.Verdict == FailedCell {
+			continue
+		}
+		c.Adjusted, c.Tests = adjusted[i], tests
+		var note string
+		c.Verdict, note = decide(c.Diff, c.Adjusted, r.Input.Threshold, c.Metric.LowerIsBetter)
+		c.say(note)
+		if c.Verdict == Undecided {
+			c.need(r.Input.Threshold)
+		}
+		c.say(c.Pair.Only)
+		if c.Trimmed != nil && c.Diff != nil {
+			word, _ := decide(c.Trimmed, c.Trimmed.P*float64(tests), r.Input.Threshold, c.Metric.LowerIsBetter)
+			if word != c.Verdict {
+				c.say(fmt.Sprintf("%s without %s", word, plural(c.Outliers, "outlier")))
+			}
+		}
+		for _, s := range []*Sample{c.Before, c.After} {
+			if s.Failed > 0 {
+				c.say(fmt.Sprintf("%s of %s failed", plural(s.Failed, "run"), s.Side))
+			}
+		}
+	}
+}
+
+func (c *Cell) say(note string) {
+	if note != "" {
+		c.Notes = append(c.Notes, note)
+	}
+}
+
+// need says what would decide the cell.
+func (c *Cell) need(threshold float64) {
+	n := min(len(c.Before.Units), len(c.After.Units))
+	var need Need
+	switch {
+	case c.Diff == nil && c.Pair.Unit == UnitBoot:
+		c.say("boot to boot unknown")
+		need.Why = "with one boot a side nothing is known of how boots differ: measure at least 5 boots a side, or ask about this boot only with --unit run"
+	case c.Diff == nil:
+		c.say("one figure a side carries no spread")
+		need.Why = "one figure a side carries no spread: measure at least 5 runs a side"
+	case c.Diff.exact():
+		need.Why = "the figures are rounded: give them with more digits"
+	case c.Pair.Unit == UnitBoot:
+		need = needBoots(c.Diff, c.Components, threshold, c.Tests)
+	default:
+		need = needRuns(c.Diff, threshold, c.Tests)
+	}
+	if n > 1 && need.Boots == nil && need.Runs == nil && need.Why == "" {
+		need.Why = fmt.Sprintf("not even %d more would do", needLimit)
+	}
+	c.Need = &need
+}
+
+// Text says what would decide, in a few words.
+func (n *Need) Text(unit string) string {
+	var ways []string
+	if n.Boots != nil {
+		ways = append(ways, fmt.Sprintf("%s a side", plural(*n.Boots, "more boot")))
+	}
+	if n.Runs != nil {
+		in := " a side"
+		if unit == UnitBoot {
+			in = " in each boot"
+		}
+		ways = append(ways, plural(*n.Runs, "more run")+in)
+	}
+	if len(ways) == 0 {
+		return n.Why
+	}
+	return strings.Join(ways, " or ") + " would decide"
+}

@@ -1,0 +1,187 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"udsbench/plan"
+	"udsbench/record"
+)
+
+// Source is one session, or one imported file.
+type Source struct {
+	Name        string
+	Runs        []record.Run
+	Environment Environment // nil where there is none
+	Notes       []string
+	Locks       []LockWait
+}
+
+// SideOf pools sources into one side.
+func SideOf(name string, sources []Source) Side {
+	s := Side{Name: name}
+	for _, src := range sources {
+		s.add(src, src.Runs)
+	}
+	return s
+}
+
+func (s *Side) add(src Source, runs []record.Run) {
+	s.Runs = append(s.Runs, runs...)
+	if src.Environment != nil {
+		s.Environments = append(s.Environments, src.Environment)
+	}
+	s.Notes = append(s.Notes, src.Notes...)
+	s.Locks = append(s.Locks, src.Locks...)
+}
+
+// field gives a cell's value by the name of its flag, dashes or underscores,
+// or of its parameter.
+func field(c record.Cell, name string) (string, bool) {
+	for _, f := range plan.Fields(c) {
+		if f.Name == name || strings.ReplaceAll(f.Name, "-", "_") == name {
+			return f.Value, true
+		}
+	}
+	return "", false
+}
+
+// blank gives c without the named fields; names that are no field are passed over.
+func blank(c record.Cell, names []string) record.Cell {
+	c.Params = maps.Clone(c.Params)
+	for _, name := range names {
+		switch strings.ReplaceAll(name, "_", "-") {
+		case "workload":
+			c.Workload = ""
+		case "transport":
+			// An address follows the transport: tcp has no path.
+			c.Transport, c.Address = "", ""
+		case "address":
+			c.Address = ""
+		case "parallel":
+			c.Parallel = 0
+		case "model":
+			c.Model = ""
+		case "server-model":
+			c.ServerModel = ""
+		case "one-process":
+			c.OneProcess = false
+		case "placement":
+			c.Placement = ""
+		case "policy":
+			c.Policy = ""
+		case "nice-client":
+			c.NiceClient = 0
+		case "nice-server":
+			c.NiceServer = 0
+		case "request":
+			c.Request = 0
+		case "response":
+			c.Response = 0
+		case "clock":
+			c.Clock = ""
+		}
+		delete(c.Params, name)
+	}
+	return c
+}
+
+// Where keeps the runs whose cells have, for every name, one of the values.
+func Where(runs []record.Run, want map[string][]string) ([]record.Run, error) {
+	if len(want) == 0 {
+		return runs, nil
+	}
+	seen := map[string]bool{}
+	var kept []record.Run
+	for _, r := range runs {
+		ok := true
+		for name, values := range want {
+			v, has := field(r.Cell, name)
+			seen[name] = seen[name] || has
+			ok = ok && slices.Contains(values, v)
+		}
+		if ok {
+			kept = append(kept, r)
+		}
+	}
+	for name := range want {
+		if !seen[name] {
+			return nil, fmt.Errorf("--where %s: no cell has that field", name)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("--where leaves no run")
+	}
+	return kept, nil
+}
+
+// Levels gives the values of a factor in the order in which they appear:
+// those of a field of the cell where any run has it, else those of the
+// environment.
+func Levels(sources []Source, factor string) []string {
+	var levels []string
+	for _, src := range sources {
+		for i := range src.Runs {
+			if v, ok := level(src, &src.Runs[i], factor); ok && !slices.Contains(levels, v) {
+				levels = append(levels, v)
+			}
+		}
+	}
+	return levels
+}
+
+func level(src Source, r *record.Run, factor string) (string, bool) {
+	if v, ok := field(r.Cell, factor); ok {
+		return v, true
+	}
+	if src.Environment == nil {
+		return "", false
+	}
+	return src.Environment.factor(factor)
+}
+
+// Split makes one side of each level of a factor. levels gives their order,
+// the first being what the others are set against; nil takes the order in
+// which they appear (numbers ascending).
+func Split(sources []Source, factor string, levels []string) ([]Side, error) {
+	have := Levels(sources, factor)
+	if len(have) == 0 {
+		return nil, fmt.Errorf("--factor %s: neither the cells nor the environments have that field", factor)
+	}
+	if levels == nil {
+		levels = have
+		if _, err := strconv.Atoi(have[0]); err == nil {
+			slices.SortStableFunc(levels, func(a, b string) int {
+				x, _ := strconv.Atoi(a)
+				y, _ := strconv.Atoi(b)
+				return x - y
+			})
+		}
+	}
+	if len(levels) < 2 {
+		return nil, fmt.Errorf("--factor %s: it is %s everywhere: there is nothing to set it against", factor, levels[0])
+	}
+	var sides []Side
+	for _, l := range levels {
+		if !slices.Contains(have, l) {
+			return nil, fmt.Errorf("--factor %s=%s: there are %s", factor, l, strings.Join(have, ", "))
+		}
+		s := Side{Name: l}
+		for _, src := range sources {
+			var runs []record.Run
+			for i := range src.Runs {
+				if v, ok := level(src, &src.Runs[i], factor); ok && v == l {
+					runs = append(runs, src.Runs[i])
+				}
+			}
+			if len(runs) > 0 {
+				s.add(src, runs)
+			}
+		}
+		sides = append(sides, s)
+	}
+	return sides, nil
+}

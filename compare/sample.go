@@ -1,0 +1,209 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"udsbench/record"
+	"udsbench/series"
+)
+
+// The units of replication.
+const (
+	UnitBoot = "boot"
+	UnitRun  = "run"
+)
+
+// Unit is what counts once: a boot with its runs, or one run.
+type Unit struct {
+	Boot   string
+	Points []series.Point // the runs that were kept
+}
+
+func (u Unit) logs() []float64 {
+	ls := make([]float64, len(u.Points))
+	for i, p := range u.Points {
+		ls[i] = math.Log(p.Value)
+	}
+	return ls
+}
+
+// Mean is the arithmetic mean of the unit's runs: of rates, so that it stands
+// for all that was done in the time.
+func (u Unit) Mean() float64 {
+	var sum float64
+	for _, p := range u.Points {
+		sum += p.Value
+	}
+	return sum / float64(len(u.Points))
+}
+
+// Log is the logarithm of Mean, the figure that is compared.
+func (u Unit) Log() float64 { return math.Log(u.Mean()) }
+
+// Sample is one side of one cell.
+type Sample struct {
+	Side      string
+	Units     []Unit
+	Series    []*series.Series // what the units were made of, start-up included
+	Failed    int              // runs that failed
+	Without   int              // runs that lack the figure
+	Discarded int              // runs left out as start-up
+	Boots     int
+}
+
+// sampleOf makes the units of one cell's series (one for each boot).
+func sampleOf(side string, all []*series.Series, unit string, discard int) *Sample {
+	s := &Sample{Side: side, Series: all}
+	for _, one := range all {
+		s.Failed += len(one.Failed)
+		s.Without += len(one.Without)
+		if len(one.Points) == 0 {
+			continue
+		}
+		s.Boots++
+		kept := one.Keep(discard)
+		s.Discarded += len(one.Points) - len(kept)
+		if unit == UnitBoot {
+			s.Units = append(s.Units, Unit{one.Boot, kept})
+			continue
+		}
+		for _, p := range kept {
+			s.Units = append(s.Units, Unit{one.Boot, []series.Point{p}})
+		}
+	}
+	return s
+}
+
+// Logs gives the figures that are compared, in order.
+func (s *Sample) Logs() []float64 {
+	ls := make([]float64, len(s.Units))
+	for i, u := range s.Units {
+		ls[i] = u.Log()
+	}
+	return ls
+}
+
+// Values gives the figures of all runs that were kept.
+func (s *Sample) Values() []float64 {
+	var vs []float64
+	for _, u := range s.Units {
+		for _, p := range u.Points {
+			vs = append(vs, p.Value)
+		}
+	}
+	return vs
+}
+
+// usable says why the sample cannot be compared; "" where it can.
+func (s *Sample) usable() string {
+	switch {
+	case len(s.Units) > 0:
+		return ""
+	case s.Failed > 0:
+		return fmt.Sprintf("%s: all %s failed", s.Side, plural(s.Failed, "run"))
+	case s.Without > 0:
+		return fmt.Sprintf("%s: no run has this figure (%s)", s.Side, s.whyWithout())
+	}
+	return fmt.Sprintf("%s has no run of this cell", s.Side)
+}
+
+func (s *Sample) whyWithout() string {
+	for _, one := range s.Series {
+		for _, r := range one.Without {
+			name := one.Metric.Name
+			if name != series.Throughput.Name {
+				name = "latency_ns"
+			}
+			if why := r.Unavailable[name]; why != "" {
+				return why
+			}
+		}
+	}
+	return "the record gives no reason"
+}
+
+// withoutOutliers is the sample without the runs that stand apart within
+// their boot, or, where runs are the units, within the boot's kept runs. It is
+// s itself where none does.
+func (s *Sample) withoutOutliers() (kept *Sample, outliers int) {
+	byBoot := map[string][]series.Point{}
+	var order []string
+	for _, u := range s.Units {
+		if _, ok := byBoot[u.Boot]; !ok {
+			order = append(order, u.Boot)
+		}
+		byBoot[u.Boot] = append(byBoot[u.Boot], u.Points...)
+	}
+	out := map[*record.Run]bool{}
+	for _, b := range order {
+		ps := byBoot[b]
+		vs := make([]float64, len(ps))
+		for i, p := range ps {
+			vs[i] = p.Value
+		}
+		for i, marked := range series.Outliers(vs) {
+			if marked {
+				out[ps[i].Run] = true
+			}
+		}
+	}
+	if len(out) == 0 {
+		return s, 0
+	}
+	t := *s
+	t.Units = nil
+	for _, u := range s.Units {
+		u.Points = slices.DeleteFunc(slices.Clone(u.Points), func(p series.Point) bool { return out[p.Run] })
+		if len(u.Points) > 0 {
+			t.Units = append(t.Units, u)
+		}
+	}
+	return &t, len(out)
+}
+
+// place is where a run stood: runs of one place belong together.
+type place struct {
+	session string
+	block   int
+}
+
+// pairUp gives the logarithms of both samples by block, where they were run in
+// blocks together: at least two blocks, and most runs of both sides in them.
+// Several runs of a side in one block are averaged.
+func pairUp(before, after *Sample) (a, b []float64, ok bool) {
+	group := func(s *Sample) (map[place][]float64, []place) {
+		m := map[place][]float64{}
+		var order []place
+		for _, u := range s.Units {
+			for _, p := range u.Points {
+				k := place{p.Run.Session, p.Run.Block}
+				if m[k] == nil {
+					order = append(order, k)
+				}
+				m[k] = append(m[k], math.Log(p.Value))
+			}
+		}
+		return m, order
+	}
+	m1, order := group(before)
+	m2, order2 := group(after)
+	for _, k := range order {
+		if m2[k] == nil {
+			continue
+		}
+		x, _, _ := moments(m1[k])
+		y, _, _ := moments(m2[k])
+		a, b = append(a, x), append(b, y)
+	}
+	ok = len(a) >= 2 && 5*len(a) >= 4*max(len(order), len(order2))
+	return a, b, ok
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
