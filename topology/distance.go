@@ -132,8 +132,11 @@ func (m *Machine) nodesApart(i, j int) int {
 	if !foundA || !foundB {
 		return 0
 	}
-	return max(m.Distances[a][b], m.Distances[b][a])
+	return m.nodesApartBy(a, b)
 }
+
+// nodesApartBy is the distance of two nodes by their ranks in NodeNumbers.
+func (m *Machine) nodesApartBy(a, b int) int { return max(m.Distances[a][b], m.Distances[b][a]) }
 
 // Hops returns the NUMA distance classes of the machine: the different
 // distances between different nodes, ascending. Hops()[0] is what hop=1 means.
@@ -142,7 +145,7 @@ func (m *Machine) Hops() []int {
 	for i := range m.Distances {
 		for j := range m.Distances {
 			if i != j {
-				classes = append(classes, max(m.Distances[i][j], m.Distances[j][i]))
+				classes = append(classes, m.nodesApartBy(i, j))
 			}
 		}
 	}

@@ -11,8 +11,9 @@ import (
 // not the numbers that it happens to bear: two machines that differ by
 // numbering alone get the same placement. So the allowed CPUs are hung into a
 // tree by their levels, its branches are sorted by what they look like (the
-// stronger kind of core first, then the larger, then by shape), and numbers
-// decide only between branches that look alike.
+// stronger kind of core first, then the larger, then by shape), then by how
+// near their nodes are to those that come before, and numbers decide only
+// between branches that are alike in all of that.
 
 // branch is a set of CPUs that share a level, down to single CPUs.
 type branch struct {
@@ -41,6 +42,7 @@ func (m *Machine) newPlan() *plan {
 	}
 	p := &plan{m: m, rank: make(map[int]int)}
 	p.tree = m.grow(allowed, m.levelsByWidth(), m.nodeShapes())
+	m.arrange(p.tree, nil)
 	p.cpus = p.tree.leaves(nil)
 	threads := make(map[int]int)
 	for _, i := range p.cpus {
@@ -72,20 +74,38 @@ func (m *Machine) levelsByWidth() []Level {
 	return known
 }
 
-// nodeShapes describes each node by its distances to the others, so that a
-// node in the middle of a machine is told from one at its edge.
+// nodeShapes describes each node by how many allowed CPUs it has and by what
+// lies at which distance from it, so that a node in the middle of a machine is
+// told from one at its edge. Each round looks one node further.
 func (m *Machine) nodeShapes() map[int]string {
 	shapes := make(map[int]string)
+	if m.Distances == nil {
+		return shapes
+	}
+	n := len(m.NodeNumbers)
+	class := make([]int, n)
+	for _, c := range m.CPUs {
+		if i, found := m.ofNode[c.Node]; found && c.Allowed {
+			class[i]++
+		}
+	}
+	for range min(n, 4) {
+		texts := make([]string, n)
+		for i := range n {
+			row := make([][2]int, n)
+			for j := range n {
+				row[j] = [2]int{m.nodesApartBy(i, j), class[j]}
+			}
+			slices.SortFunc(row, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+			texts[i] = fmt.Sprint(class[i], row)
+		}
+		distinct := slices.Compact(slices.Sorted(slices.Values(texts)))
+		for i := range n {
+			class[i], _ = slices.BinarySearch(distinct, texts[i])
+		}
+	}
 	for i, node := range m.NodeNumbers {
-		if m.Distances == nil {
-			break
-		}
-		row := make([]int, 0, len(m.NodeNumbers))
-		for j := range m.NodeNumbers {
-			row = append(row, max(m.Distances[i][j], m.Distances[j][i]))
-		}
-		slices.Sort(row)
-		shapes[node] = fmt.Sprint(row)
+		shapes[node] = fmt.Sprint(class[i])
 	}
 	return shapes
 }
@@ -143,6 +163,59 @@ func shapeOf(children []*branch, level int) string {
 	}
 	s.WriteByte(')')
 	return s.String()
+}
+
+// arrange orders branches that look alike, from the first leaf on: next comes
+// the one whose nodes are nearest to those that came before. It returns the
+// nodes seen, in order.
+func (m *Machine) arrange(b *branch, seen []int) []int {
+	if m.Distances == nil {
+		return seen
+	}
+	if len(b.children) == 0 {
+		if node, found := m.ofNode[m.CPUs[b.index].Node]; found && !slices.Contains(seen, node) {
+			seen = append(seen, node)
+		}
+		return seen
+	}
+	for i, child := range b.children {
+		best, nearest := i, []int(nil)
+		for j := i; j < len(b.children) && b.children[j].looksLike(child); j++ {
+			if far := m.farFrom(b.children[j], seen); j == i || slices.Compare(far, nearest) < 0 {
+				best, nearest = j, far
+			}
+		}
+		chosen := b.children[best]
+		copy(b.children[i+1:best+1], b.children[i:best])
+		b.children[i] = chosen
+		seen = m.arrange(chosen, seen)
+	}
+	return seen
+}
+
+func (b *branch) looksLike(other *branch) bool {
+	return b.kind == other.kind && b.cpus == other.cpus && b.shape == other.shape
+}
+
+// farFrom is how far the nodes of a branch are from those seen, in the order
+// in which these were.
+func (m *Machine) farFrom(b *branch, seen []int) []int {
+	var nodes []int
+	for _, i := range b.leaves(nil) {
+		if node, found := m.ofNode[m.CPUs[i].Node]; found && !slices.Contains(nodes, node) {
+			nodes = append(nodes, node)
+		}
+	}
+	var far []int
+	for _, from := range seen {
+		row := make([]int, 0, len(nodes))
+		for _, node := range nodes {
+			row = append(row, m.nodesApartBy(from, node))
+		}
+		slices.Sort(row)
+		far = append(far, row...)
+	}
+	return far
 }
 
 func (b *branch) leaves(into []int) []int {

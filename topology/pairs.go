@@ -315,9 +315,10 @@ func (t *matcher) lastRank() int {
 	return last
 }
 
-// leastLoaded prefers the less loaded, then the nearer to a CPU.
+// leastLoaded prefers the less loaded, then idle cores to idle siblings, then
+// the nearer to a CPU.
 func (t *matcher) leastLoaded(from int) func(int) int {
-	return func(j int) int { return t.load[j]<<40 + t.near[from][j] }
+	return func(j int) int { return t.load[j]<<44 + t.rank(j)<<36 + t.near[from][j] }
 }
 
 // placeHub puts a server where it has the most partners, least loaded first,

@@ -138,8 +138,6 @@ func (m *Machine) place(name parsedName, p *Placement) error {
 		}
 		p.deal(m, plan.threadsLast(servers), Server)
 		p.deal(m, plan.threadsLast(clients), Client)
-		p.Notes = append(p.Notes, fmt.Sprintf("servers on %s, clients on %s",
-			affinity.FormatList(m.numbersOf(servers)), affinity.FormatList(m.numbersOf(clients))))
 	default:
 		return plan.placePairs(name, p)
 	}

@@ -359,7 +359,7 @@ func (r *sysfsReader) mergeClusters() {
 	}
 	chips := make(map[int]*chip) // by last-level cache
 	r.each(func(c *CPU) {
-		if c.LLC == Unknown || c.Kind == Unknown || c.Package == Unknown {
+		if c.LLC == Unknown || c.Package == Unknown {
 			return
 		}
 		if chips[c.LLC] == nil {

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"udsbench/topology"
+)
+
+// topologyFlags are what `topology` is told.
+type topologyFlags struct {
+	from, machine    string
+	placement        string
+	parallel         int
+	pairs, oneServer bool
+	json             bool
+}
+
+func topologyCommand() *cobra.Command {
+	f := &topologyFlags{}
+	c := &cobra.Command{
+		Use:   "topology",
+		Short: "This machine, or another one, and where a placement puts workers",
+		Long: `Shows the packages, NUMA nodes, caches, cores and threads of this machine, of a
+recorded one (--from: a directory or tar.gz with its sys and proc, FreeBSD's
+kern.sched.topology_spec or sysctl -a, or XML of lstopo), or of a described one
+(--machine: a name, or hwloc's notation as "pack:4 core:2 pu:1"), and where a
+placement would put --parallel clients and their servers.
+
+Machines by name:
+` + indented(topology.Models()) + `
+Placements:
+` + indented(topology.Placements()),
+		Example: `  udsbench topology
+  udsbench topology --machine opteron-4x2 --placement hop=2 --parallel 4
+  udsbench topology --from recorded.tar.gz --placement opteron
+  udsbench topology --machine "numa:1 pack:2 core:2 pu:2" --placement smt --parallel 100 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	c.Flags().StringVar(&f.from, "from", "", "a recorded machine: directory or file")
+	c.Flags().StringVar(&f.machine, "machine", "", "a named or described machine")
+	c.Flags().StringVar(&f.placement, "placement", "", "show where this placement puts workers")
+	c.Flags().IntVar(&f.parallel, "parallel", 1, "clients, from 1")
+	c.Flags().BoolVar(&f.pairs, "pairs", true, "a server for each client; with false, clients alone")
+	c.Flags().BoolVar(&f.oneServer, "one-server", false, "one server worker for all clients")
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	c.MarkFlagsMutuallyExclusive("from", "machine")
+	c.MarkFlagsMutuallyExclusive("pairs", "one-server")
+	return c
+}
+
+func indented(list [][2]string) string {
+	var b strings.Builder
+	for _, item := range list {
+		fmt.Fprintf(&b, "  %-24s %s\n", item[0], item[1])
+	}
+	return b.String()
+}
+
+// maxParallel keeps a mistyped number from filling memory.
+const maxParallel = 1_000_000
+
+func (f *topologyFlags) run(cmd *cobra.Command) error {
+	if f.parallel < 1 || f.parallel > maxParallel {
+		return fmt.Errorf("--parallel %d: give a number of clients from 1 to %d", f.parallel, maxParallel)
+	}
+	if f.placement == "" {
+		for _, name := range []string{"parallel", "pairs", "one-server"} {
+			if cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s says what to place: give --placement too", name)
+			}
+		}
+	} else if err := topology.CheckName(f.placement); err != nil {
+		return err
+	}
+	m, err := f.read()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if f.placement == "" {
+		return f.show(out, m, nil)
+	}
+	rungs, err := m.Expand(f.placement)
+	if err != nil {
+		return err
+	}
+	if len(rungs) > 1 {
+		return f.ladder(out, m, rungs)
+	}
+	p, err := m.Place(f.placement, f.workers())
+	if err != nil {
+		return err
+	}
+	return f.show(out, m, p)
+}
+
+func (f *topologyFlags) read() (*topology.Machine, error) {
+	switch {
+	case f.from != "":
+		return topology.FromFile(f.from)
+	case f.machine != "":
+		return topology.Describe(f.machine)
+	}
+	return topology.Live()
+}
+
+func (f *topologyFlags) workers() []topology.Worker {
+	var workers []topology.Worker
+	for i := range f.parallel {
+		pair := topology.NoPair
+		if f.pairs && !f.oneServer {
+			pair = i
+		}
+		workers = append(workers, topology.Worker{Role: topology.Client, Index: i, Pair: pair})
+		if pair != topology.NoPair {
+			workers = append(workers, topology.Worker{Role: topology.Server, Index: i, Pair: pair})
+		}
+	}
+	if f.oneServer {
+		workers = append(workers, topology.Worker{Role: topology.Server, Index: 0, Pair: topology.NoPair})
+	}
+	return workers
+}
+
+func (f *topologyFlags) show(out io.Writer, m *topology.Machine, p *topology.Placement) error {
+	if f.json {
+		return json.NewEncoder(out).Encode(topology.Document{Machine: m, Placement: p})
+	}
+	_, err := io.WriteString(out, m.Draw(p))
+	return err
+}
+
+// ladder shows the rungs of a preset: where each puts one pair, or why this
+// machine lacks it.
+func (f *topologyFlags) ladder(out io.Writer, m *topology.Machine, rungs []topology.Rung) error {
+	if f.json {
+		return errors.New("--placement " + f.placement + " is a ladder of several placements: with --json, name one of them: " + rungNames(rungs))
+	}
+	if err := f.show(out, m, nil); err != nil {
+		return err
+	}
+	for _, r := range rungs {
+		text := "not here: " + r.Missing
+		if r.Missing == "" {
+			p, err := m.Place(r.Placement, f.workers())
+			if err != nil {
+				return err
+			}
+			text = where(p)
+		}
+		if _, err := fmt.Fprintf(out, "%-16s %-10s %s\n", r.Label, r.Placement, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rungNames(rungs []topology.Rung) string {
+	var names []string
+	for _, r := range rungs {
+		if r.Missing == "" {
+			names = append(names, r.Placement)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// where is a placement's pairs in one line.
+func where(p *topology.Placement) string {
+	const most = 8
+	var text []string
+	for i, w := range p.Workers {
+		if i == most {
+			text = append(text, "…")
+			break
+		}
+		text = append(text, fmt.Sprintf("%s %d on %d", w.Role, w.Index, w.CPU))
+	}
+	return strings.Join(text, ", ")
+}
