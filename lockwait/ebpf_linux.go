@@ -1,0 +1,121 @@
+package lockwait
+
+import (
+	"fmt"
+	"runtime"
+
+	"udsbench/bpf"
+	"udsbench/kallsyms"
+	"udsbench/record"
+)
+
+// ebpf watches lock:contention_begin and _end, and futex(2), and sums in the
+// kernel.
+type ebpf struct {
+	opt    bpf.Options
+	blind  []string
+	trace  *bpf.Trace
+	names  *kallsyms.Table
+	inst   record.Instrument
+	opened bool
+}
+
+func newEBPF(o Options) *ebpf {
+	return &ebpf{opt: bpf.Options{Locks: true, Futexes: true, LockStacks: !o.NoStacks, Depth: o.Depth}}
+}
+
+func (e *ebpf) Name() string { return "ebpf" }
+
+func (e *ebpf) Probe() error { return bpf.Available(e.opt) }
+
+func (e *ebpf) Start(t Target) (err error) {
+	e.inst = record.Instrument{Name: "locks", Source: e.Name(), CPUs: runtime.NumCPU()}
+	if e.opt.LockStacks {
+		if e.names, err = kallsyms.Load(); err != nil {
+			e.opt.LockStacks = false
+			e.inst.Notes = append(e.inst.Notes, "no stacks: "+err.Error())
+		}
+	}
+	e.opt.PIDs = t.PIDs
+	e.trace, err = bpf.Start(e.opt)
+	return err
+}
+
+func (e *ebpf) Open() error {
+	e.opened = true
+	return e.trace.Open()
+}
+
+func (e *ebpf) Close() error { return e.trace.Close() }
+
+func (e *ebpf) Stop() ([]Row, error) {
+	defer e.trace.Unload()
+	if !e.opened {
+		return nil, fmt.Errorf("lock source %s: the window was never opened", e.Name())
+	}
+	if err := e.trace.Close(); err != nil {
+		return nil, err
+	}
+	// The price is that of the window: read before detaching takes its time.
+	cost, _, known := e.trace.Cost()
+	e.trace.Detach()
+	waits, err := e.trace.Waits()
+	if err != nil {
+		return nil, err
+	}
+	counters, err := e.trace.Counters()
+	if err != nil {
+		return nil, err
+	}
+	samples := make([]sample, len(waits))
+	for i, w := range waits {
+		s := &samples[i]
+		s.flags, s.kthread, s.stackLost, s.addrs = w.Flags, w.Who == bpf.KernelThread, w.StackLost, w.Addresses
+		s.count, s.total, s.min, s.max, s.hist = int64(w.Count), int64(w.Total), int64(w.Min), int64(w.Max), w.Hist
+		if w.Frames != nil {
+			s.frames = Frames(e.names, w.Frames)
+		} else if w.Who == bpf.Worker {
+			s.call = bpf.SystemCall(w.Call)
+		}
+	}
+	rows, own := rowsOf(e.Name(), samples, counters.LostAddresses > 0)
+
+	window, events, lost := e.trace.WindowNS(), int64(counters.Begins), int64(counters.Lost())
+	e.inst.WindowNS, e.inst.Events, e.inst.Lost, e.inst.Blind = &window, &events, &lost, e.Blind()
+	if known {
+		ns, calls := int64(cost.NS), int64(cost.Calls)
+		e.inst.SelfNS, e.inst.Calls = &ns, &calls
+	}
+	note := func(n uint64, what string) {
+		if n > 0 {
+			e.inst.Notes = append(e.inst.Notes, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	note(uint64(own), "waits were the instrument's own and are left out")
+	note(counters.LostStacks, "stacks had no room in the kernel's table: their waits stand under "+siteLost)
+	note(counters.LostAddresses, "lock addresses had no room: numbers of addresses are lower bounds")
+	note(counters.LostSites, "waits had no room for their site and are missing")
+	note(counters.LostBegins, "waits had no room to be remembered and are missing")
+	note(counters.Misses, "events came while a program already ran on their CPU and are missing")
+	note(counters.OrphanEnds, "waits had begun before the instrument and are missing")
+	note(counters.Unfinished, "waits had not ended when the window closed, or their thread died in them")
+	note(counters.GivenUp, "waits ended without the lock")
+	return rows, nil
+}
+
+func (e *ebpf) Blind() []string {
+	var out []string
+	if s := FindSpinlocks().blind(); s != "" {
+		out = append(out, s)
+	}
+	if !e.opt.LockStacks {
+		out = append(out, "which functions wait: no stacks were taken, sites are system calls")
+	}
+	return append(out,
+		"a semaphore (rwsem) that spinning got: its wait is traced only once it sleeps",
+		"locks that nobody waited for, and how long locks are held",
+		"softirqs and interrupts on the time of other processes; kernel threads' waits are those of the whole machine",
+		bouncing)
+}
+
+func (e *ebpf) Instrument() record.Instrument { return e.inst }

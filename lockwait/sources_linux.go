@@ -1,0 +1,6 @@
+package lockwait
+
+// sources lists what Linux has, the best first.
+func sources(o Options) []Source {
+	return []Source{newEBPF(o)}
+}
