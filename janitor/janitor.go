@@ -30,7 +30,7 @@ const Arg = "__janitor"
 
 const (
 	pipeFD    = 3
-	stem      = "udsbench-"
+	stem      = "udsbench." // not that of session directories
 	ownerFile = "owner"
 	// maxPath is the room of sun_path less the longest socket name, on the
 	// system that has the least (FreeBSD 104, Linux 108).

@@ -65,6 +65,14 @@ func (l *Load) Ops() (n uint64) {
 	return n
 }
 
+// Workers says who the workers are.
+func (l *Load) Workers() (all []record.Worker) {
+	for i := range l.run.workers() {
+		all = append(all, l.run.identity(i))
+	}
+	return all
+}
+
 // Trouble reports what has ended the load before its time, if anything has.
 func (l *Load) Trouble(ctx context.Context) error { return l.run.trouble(ctx) }
 

@@ -16,7 +16,7 @@ import (
 
 // leftovers lists private directories that are there now.
 func leftovers(t *testing.T) []string {
-	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "udsbench-*"))
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "udsbench.*"))
 	if err != nil {
 		t.Fatal(err)
 	}

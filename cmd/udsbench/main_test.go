@@ -47,7 +47,7 @@ func tempDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if left, _ := filepath.Glob(filepath.Join(dir, "udsbench-*", "owner")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(dir, "udsbench.*", "owner")); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 		os.RemoveAll(dir)

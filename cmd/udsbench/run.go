@@ -44,6 +44,9 @@ var listHelp = map[string]string{
 	"request":      "bytes from client to server, as 64, 4k, 1MiB",
 	"response":     "bytes from server to client",
 	"clock":        "how operations are timed: none, vdso, syscall, tsc, every=N",
+	"work-clock":   "a simulated server's own time calls for each exchange: N:vdso, N:syscall, 0",
+	"full":         "what a datagram sender does about a full receiver: block, retry, yield, poll",
+	"rate":         "open loop: operations a second in all, latency from the intended time",
 }
 
 var settingHelp = map[string]string{
@@ -60,6 +63,7 @@ var settingHelp = map[string]string{
 type runFlags struct {
 	lists    map[string]*string
 	settings map[string]*string
+	params   *[]string
 	suite    string
 	out      string
 	resume   string
@@ -88,6 +92,7 @@ was finished being kept.`,
 			f.lists[name] = flags.String(name, "", help)
 		}
 	}
+	f.params = flags.StringArray("param", nil, "NAME=V1,V2: what only some workloads have (udsbench list shows them); may be repeated")
 	for _, name := range plan.SettingFlags {
 		f.settings[name] = flags.String(name, "", settingHelp[name])
 	}
@@ -120,6 +125,11 @@ func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Pl
 			if err := in.Given.Set(name, *value); err != nil {
 				return nil, err
 			}
+		}
+	}
+	for _, value := range *f.params {
+		if err := in.Given.Set("param", value); err != nil {
+			return nil, err
 		}
 	}
 	if f.suite != "" || len(in.Given.Workload) == 0 {
@@ -240,7 +250,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 
 // askedFor reports whether the command line names a plan.
 func (f *runFlags) askedFor(cmd *cobra.Command) bool {
-	if f.suite != "" {
+	if f.suite != "" || len(*f.params) > 0 {
 		return true
 	}
 	for name := range f.lists {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -50,8 +49,6 @@ Placements:
 	c.Flags().BoolVar(&f.pairs, "pairs", true, "a server for each client; with false, clients alone")
 	c.Flags().BoolVar(&f.oneServer, "one-server", false, "one server worker for all clients")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
-	c.MarkFlagsMutuallyExclusive("from", "machine")
-	c.MarkFlagsMutuallyExclusive("pairs", "one-server")
 	return c
 }
 
@@ -67,38 +64,52 @@ func indented(list [][2]string) string {
 const maxParallel = 1_000_000
 
 func (f *topologyFlags) run(cmd *cobra.Command) error {
-	if f.parallel < 1 || f.parallel > maxParallel {
-		return fmt.Errorf("--parallel %d: give a number of clients from 1 to %d", f.parallel, maxParallel)
-	}
-	if f.placement == "" {
-		for _, name := range []string{"parallel", "pairs", "one-server"} {
-			if cmd.Flags().Changed(name) {
-				return fmt.Errorf("--%s says what to place: give --placement too", name)
-			}
-		}
-	} else if err := topology.CheckName(f.placement); err != nil {
+	if err := f.check(cmd); err != nil {
 		return err
 	}
 	m, err := f.read()
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	if f.placement == "" {
-		return f.show(out, m, nil)
+	doc := topology.Document{Machine: m}
+	if f.placement != "" {
+		rungs, err := m.Expand(f.placement)
+		if err != nil {
+			return err
+		}
+		if len(rungs) > 1 {
+			doc.Ladder, err = f.climb(m, rungs)
+		} else {
+			doc.Placement, err = m.Place(f.placement, f.workers())
+		}
+		if err != nil {
+			return err
+		}
 	}
-	rungs, err := m.Expand(f.placement)
-	if err != nil {
-		return err
+	if f.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(doc)
 	}
-	if len(rungs) > 1 {
-		return f.ladder(out, m, rungs)
+	_, err = io.WriteString(cmd.OutOrStdout(), m.Draw(doc.Placement)+drawLadder(doc.Ladder))
+	return err
+}
+
+func (f *topologyFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.from != "" && f.machine != "":
+		return fmt.Errorf("--from %s and --machine %s are two machines: give one", f.from, f.machine)
+	case f.oneServer && cmd.Flags().Changed("pairs") && f.pairs:
+		return fmt.Errorf("--pairs and --one-server exclude each other: give one")
+	case f.parallel < 1 || f.parallel > maxParallel:
+		return fmt.Errorf("--parallel %d: give a number of clients from 1 to %d", f.parallel, maxParallel)
+	case f.placement != "":
+		return topology.CheckName(f.placement)
 	}
-	p, err := m.Place(f.placement, f.workers())
-	if err != nil {
-		return err
+	for _, name := range []string{"parallel", "pairs", "one-server"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s says what to place: give --placement too", name)
+		}
 	}
-	return f.show(out, m, p)
+	return nil
 }
 
 func (f *topologyFlags) read() (*topology.Machine, error) {
@@ -129,50 +140,37 @@ func (f *topologyFlags) workers() []topology.Worker {
 	return workers
 }
 
-func (f *topologyFlags) show(out io.Writer, m *topology.Machine, p *topology.Placement) error {
-	if f.json {
-		return json.NewEncoder(out).Encode(topology.Document{Machine: m, Placement: p})
-	}
-	_, err := io.WriteString(out, m.Draw(p))
-	return err
-}
-
-// ladder shows the rungs of a preset: where each puts one pair, or why this
-// machine lacks it.
-func (f *topologyFlags) ladder(out io.Writer, m *topology.Machine, rungs []topology.Rung) error {
-	if f.json {
-		return errors.New("--placement " + f.placement + " is a ladder of several placements: with --json, name one of them: " + rungNames(rungs))
-	}
-	if err := f.show(out, m, nil); err != nil {
-		return err
-	}
+// climb places the workers on every rung that the machine has.
+func (f *topologyFlags) climb(m *topology.Machine, rungs []topology.Rung) ([]topology.Step, error) {
+	var steps []topology.Step
 	for _, r := range rungs {
-		text := "not here: " + r.Missing
+		step := topology.Step{Label: r.Label, Name: r.Placement, Missing: r.Missing}
 		if r.Missing == "" {
-			p, err := m.Place(r.Placement, f.workers())
-			if err != nil {
-				return err
+			var err error
+			if step.Placement, err = m.Place(r.Placement, f.workers()); err != nil {
+				return nil, err
 			}
-			text = where(p)
 		}
-		if _, err := fmt.Fprintf(out, "%-16s %-10s %s\n", r.Label, r.Placement, text); err != nil {
-			return err
-		}
+		steps = append(steps, step)
 	}
-	return nil
+	return steps, nil
 }
 
-func rungNames(rungs []topology.Rung) string {
-	var names []string
-	for _, r := range rungs {
-		if r.Missing == "" {
-			names = append(names, r.Placement)
+// drawLadder writes a line a rung: where it puts the first workers, or why
+// this machine lacks it.
+func drawLadder(steps []topology.Step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		text := "not here: " + s.Missing
+		if s.Missing == "" {
+			text = where(s.Placement)
 		}
+		fmt.Fprintf(&b, "%-15s %-9s %s\n", s.Label, s.Name, text)
 	}
-	return strings.Join(names, ", ")
+	return b.String()
 }
 
-// where is a placement's pairs in one line.
+// where is the CPUs of a placement's first workers.
 func where(p *topology.Placement) string {
 	const most = 8
 	var text []string
@@ -181,7 +179,7 @@ func where(p *topology.Placement) string {
 			text = append(text, "…")
 			break
 		}
-		text = append(text, fmt.Sprintf("%s %d on %d", w.Role, w.Index, w.CPU))
+		text = append(text, fmt.Sprintf("%s%d:%d", w.Role[:1], w.Index, w.CPU))
 	}
-	return strings.Join(text, ", ")
+	return strings.Join(text, " ")
 }
