@@ -1,4 +1,6 @@
 package lockwait
 
 // sources lists what FreeBSD has, the best first.
-func sources(Options) []Source { return nil }
+func sources(o Options) []Source {
+	return []Source{&lockprof{sys: live(), contested: o.NoStacks}}
+}
