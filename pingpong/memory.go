@@ -2,6 +2,7 @@ package pingpong
 
 import (
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -101,6 +102,7 @@ type Slot struct {
 	Migrations0 int64 // before gate 1; -1 not readable
 	Migrations1 int64 // after stop
 	Errors      [errorKinds]uint64
+	Bytes       uint64 // that a profile's client sent and received
 
 	Fail   uint32 // 0, or one of the fail codes
 	Errno  uint32
@@ -177,7 +179,7 @@ func (c *Control) awaitPhase(want uint32) uint32 {
 		if p&phaseMask >= want {
 			return p & phaseMask
 		}
-		waitWord(&c.Phase, p, int64(1e9))
+		waitWord(&c.Phase, p, int64(time.Hour)) // a dead coordinator is noticed by the control pipe
 	}
 }
 

@@ -82,6 +82,7 @@ func (r *run) timedWindow(ctx context.Context) error {
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
+	r.scan(&w.edges[0]) // for nothing: the counters' pages are mapped here by it
 	w.host = environ.ReadHost()
 	own := threadCPU()
 	r.turn(pingpong.PhaseWindow)
@@ -94,8 +95,8 @@ func (r *run) timedWindow(ctx context.Context) error {
 			return err
 		}
 	}
-	r.turn(pingpong.PhaseCool)
 	w.own = threadCPU() - own
+	r.turn(pingpong.PhaseCool)
 	w.after = environ.ReadHost()
 	for i := 1; i <= slices; i++ {
 		for j, n := range w.edges[i].ops {
