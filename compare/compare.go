@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"udsbench/plan"
@@ -105,12 +106,8 @@ func Compare(in Input) (*Result, error) {
 	r := &Result{Input: in}
 	for _, s := range in.Sides {
 		r.Sides = append(r.Sides, s.Name)
-		for _, n := range s.Notes {
-			if n = s.Name + ": " + n; !slices.Contains(r.Notes, n) {
-				r.Notes = append(r.Notes, n)
-			}
-		}
 	}
+	r.Notes = notes(in.Sides)
 	for _, after := range in.Sides[1:] {
 		p, err := compareTwo(in, in.Sides[0], after, r)
 		if err != nil {
@@ -126,6 +123,23 @@ func Compare(in Input) (*Result, error) {
 	return r, nil
 }
 
+// notes gives the sides' notes, each with the side that it is about where not
+// all sides have it.
+func notes(sides []Side) []string {
+	var all []string
+	for _, s := range sides {
+		for _, n := range s.Notes {
+			if slices.ContainsFunc(sides, func(o Side) bool { return !slices.Contains(o.Notes, n) }) {
+				n = s.Name + ": " + n
+			}
+			if !slices.Contains(all, n) {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
 // Cells gives the cells of all pairs in order.
 func (r *Result) Cells() []*Cell {
 	var all []*Cell
@@ -133,6 +147,25 @@ func (r *Result) Cells() []*Cell {
 		all = append(all, p.Cells...)
 	}
 	return all
+}
+
+// Find gives the cell with that number, or the only one whose name has the text
+// in it.
+func (r *Result) Find(text string) (*Cell, error) {
+	n, err := strconv.Atoi(text)
+	var hits []*Cell
+	for _, c := range r.Cells() {
+		if err == nil && c.Number == n || err != nil && strings.Contains(c.Pair.Name(c, r.Input.Factors), text) {
+			hits = append(hits, c)
+		}
+	}
+	switch {
+	case len(hits) == 0:
+		return nil, fmt.Errorf("there is no cell %q: give its number in the table, or part of its name", text)
+	case len(hits) > 1:
+		return nil, fmt.Errorf("%q is in the names of %d cells: give the number in the table", text, len(hits))
+	}
+	return hits[0], nil
 }
 
 func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {

@@ -134,6 +134,35 @@ func WriteEffectsJSON(w io.Writer, effects []Effect) error {
 	return nil
 }
 
+type selfJSON struct {
+	Cell        record.Cell       `json:"cell"`
+	Metric      string            `json:"metric"`
+	Unit        string            `json:"unit"`
+	Units       int               `json:"units"`
+	Splits      int               `json:"splits"`
+	SplitAlarms int               `json:"split_alarms"` // splits in which any cell raised one
+	Alarms      int               `json:"alarms"`       // splits in which this cell did
+	FoundHalf   *float64          `json:"found_half,omitempty"`
+	FoundLike   *float64          `json:"found_like,omitempty"`
+	Unavailable map[string]string `json:"unavailable,omitempty"`
+}
+
+// WriteJSON prints one object a line for each cell.
+func (r *SelfResult) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	for _, c := range r.Cells {
+		j := selfJSON{Cell: c.Cell.Cell, Metric: c.Cell.Metric.Name, Unit: r.Unit, Units: c.Units, Splits: r.Splits,
+			SplitAlarms: r.Alarms, Alarms: c.Alarms, FoundHalf: number(c.Half), FoundLike: number(c.Like)}
+		if c.Unknown != "" {
+			j.Unavailable = map[string]string{"found_half": c.Unknown, "found_like": c.Unknown}
+		}
+		if err := enc.Encode(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // number is nil for what JSON has no number for.
 func number(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -8,6 +8,7 @@ import (
 
 	"udsbench/plan"
 	"udsbench/record"
+	"udsbench/series"
 )
 
 // names says cells by the fields in which they differ.
@@ -27,7 +28,8 @@ func newNames(cells []*Cell, factors []string) names {
 	}
 	n.constant, n.varying = plan.Varying(plain)
 	n.varying = slices.DeleteFunc(n.varying, isFactor)
-	n.constant = slices.DeleteFunc(n.constant, func(f plan.Field) bool { return isFactor(f.Name) || f.Value == "" })
+	known := series.Known(plain[0])
+	n.constant = slices.DeleteFunc(n.constant, func(f plan.Field) bool { return isFactor(f.Name) || !slices.Contains(known, f) })
 	return n
 }
 

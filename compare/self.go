@@ -20,7 +20,6 @@ type SelfResult struct {
 	Alarms int // splits in which any cell was called faster or slower
 	Cells  []SelfCell
 	Input  Input
-	Names  []string
 }
 
 // SelfCell is one cell of a session against itself.

@@ -196,13 +196,14 @@ func (r *Result) Summary() string {
 }
 
 // WriteEffects prints main effects.
-func WriteEffects(w io.Writer, effects []Effect, factors []string) error {
+func WriteEffects(w io.Writer, effects []Effect) error {
 	var b strings.Builder
 	b.WriteString("what each factor does on the average over all cells:\n\n")
 	rows := [][]string{{"factor", "from", "to", "change", "surely between", "cells", "from cell to cell"}}
 	for _, e := range effects {
 		among := "-"
 		if e.Cells > 1 {
+			factors := []string{e.Factor}
 			among = fmt.Sprintf("%s (%s) … %s (%s)", change(e.Least.Ratio), e.Least.Pair.Name(e.Least, factors), change(e.Most.Ratio), e.Most.Pair.Name(e.Most, factors))
 		}
 		cells := strconv.Itoa(e.Cells)
