@@ -32,7 +32,7 @@ func TestFrameComesBack(t *testing.T) {
 			"alone":            text,
 			"on a console":     "[    0.1] boot\r\n" + strings.ReplaceAll(text, "\n", "\r\n") + "reboot: Power down\r\n",
 			"on a disk":        text + "\n\n\n" + strings.Repeat("\x00", 5000),
-			"over an old one":  text + framed(t, sampleBytes(n + 1000))[len(text)/2:],
+			"over an old one":  text + framed(t, sampleBytes(n+1000))[len(text)/2:],
 			"after an old one": framed(t, sampleBytes(n+1)) + text,
 		} {
 			got, err := ReadFrame(strings.NewReader(text))

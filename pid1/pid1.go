@@ -20,6 +20,9 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "udsbench: PID 1 of a container, not of a machine: run udsbench as another process (docker run --init)")
 		return 2
 	}
+	m.report.Kernel = kernelName()
+	// scripts/vm waits for these words.
+	fmt.Fprintf(os.Stderr, "udsbench: init on %s\n", m.report.Kernel)
 	m.guard(m.runScript)
 	m.guard(m.deliver)
 	m.say("powering off")

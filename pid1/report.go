@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -77,14 +78,22 @@ func ReadReport(dir string) (*Report, error) {
 	return r, nil
 }
 
+// kernelName is what uname -srvm gives.
+func kernelName() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return fmt.Sprintf("a kernel whose name is not available: %v", err)
+	}
+	var words []string
+	for _, field := range [][]byte{u.Sysname[:], u.Release[:], u.Version[:], u.Machine[:]} {
+		words = append(words, unix.ByteSliceToString(field))
+	}
+	return strings.Join(words, " ")
+}
+
 // deliver packs the results and writes them to the device, or else to the
 // console.
 func (m *machine) deliver() error {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err == nil {
-		m.report.Kernel = fmt.Sprintf("%s %s %s %s", unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]),
-			unix.ByteSliceToString(u.Version[:]), unix.ByteSliceToString(u.Machine[:]))
-	}
 	if log, err := kernelLog(); err != nil {
 		m.say("the kernel's log: not available: %v", err)
 	} else if err := os.WriteFile(filepath.Join(bootDir, "dmesg"), log, 0o644); err != nil {
