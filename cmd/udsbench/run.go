@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,8 +114,11 @@ func (c catalogue) Check(cell record.Cell) error {
 	if err := c.Catalogue.Check(cell); err != nil {
 		return err
 	}
-	_, err := runner.Place(c.machine, cell)
-	return err
+	if _, err := runner.Place(c.machine, cell); err != nil {
+		// What is refused is named by whoever shows the reason.
+		return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("placement %q: ", cell.Placement)))
+	}
+	return nil
 }
 
 // plan reads the flags into a plan. Its errors are wrong usage.
