@@ -25,6 +25,9 @@ const (
 	maxParallel  = 10000
 )
 
+// NoAddress is the address of a cell in which nobody meets anybody.
+const NoAddress = "none"
+
 // Addresses lists how peers can meet over a transport here, the default first.
 // A transport that is not known has none.
 func Addresses(transport string) []string {
@@ -54,15 +57,13 @@ func (Catalogue) Fill(c record.Cell) record.Cell {
 			*s = v
 		}
 	}
-	w := registry[c.Workload]
-	if w == nil {
+	w, err := Lookup(c.Workload)
+	if err != nil {
 		return c
 	}
 	set(&c.Transport, w.Transports[0])
-	for _, a := range Addresses(c.Transport) {
-		if w.Addresses == nil || slices.Contains(w.Addresses, a) {
-			set(&c.Address, a)
-		}
+	for _, a := range w.AddressesOver(c.Transport) {
+		set(&c.Address, a)
 	}
 	set(&c.Placement, "free")
 	set(&c.Clock, "vdso")
@@ -72,9 +73,12 @@ func (Catalogue) Fill(c record.Cell) record.Cell {
 		if c.OneProcess {
 			c.Model = "thread"
 		}
+		if w.Model != "" {
+			c.Model = w.Model
+		}
 	}
 	switch {
-	case w.Wiring == Self:
+	case w.alone():
 		set(&c.ServerModel, c.Model)
 	case c.Model == "process" && w.ServerModel != "":
 		set(&c.ServerModel, w.ServerModel)
@@ -83,16 +87,17 @@ func (Catalogue) Fill(c record.Cell) record.Cell {
 	}
 	if c.Request < 0 {
 		c.Request = defaultBytes
+		if w.Request != 0 {
+			c.Request = w.Request
+		}
 	}
 	if c.Response < 0 {
 		c.Response = 0
-		if w.Reply {
+		if w.Operation == RoundTrip {
 			c.Response = defaultBytes
 		}
 	}
-	if c.Params == nil {
-		c.Params = map[string]string{}
-	}
+	c.Params = w.fillParams(c.Params)
 	return c
 }
 
@@ -102,6 +107,9 @@ func (Catalogue) Check(c record.Cell) error {
 	w, err := Lookup(c.Workload)
 	if err != nil {
 		return err
+	}
+	if w.Only != "" && w.Only != runtime.GOOS {
+		return fmt.Errorf("%s: %s", w.Name, w.Why)
 	}
 	if !slices.Contains(Transports, c.Transport) {
 		return fmt.Errorf("transport %q is not known; there are %s", c.Transport, join(Transports))
@@ -118,13 +126,13 @@ func (Catalogue) Check(c record.Cell) error {
 	if c.Parallel < 1 || c.Parallel > maxParallel {
 		return fmt.Errorf("parallel %d is not between 1 and %d", c.Parallel, maxParallel)
 	}
-	if c.Response != 0 && !w.Reply {
+	if c.Response != 0 && w.Operation != RoundTrip {
 		return fmt.Errorf("response %d: in %s nothing comes back; leave --response out or 0", c.Response, w.Name)
 	}
 	if err := checkSize(c.Transport, "request", c.Request); err != nil {
 		return err
 	}
-	if w.Reply {
+	if w.Operation == RoundTrip {
 		if err := checkSize(c.Transport, "response", c.Response); err != nil {
 			return err
 		}
@@ -132,8 +140,11 @@ func (Catalogue) Check(c record.Cell) error {
 	if _, err := ParseClock(c.Clock); err != nil {
 		return err
 	}
-	for name := range c.Params {
-		return fmt.Errorf("param %s: %s has no parameter of that name", name, w.Name)
+	if err := w.checkParams(c); err != nil {
+		return err
+	}
+	if c.Params["rate"] != "" && c.Clock != "vdso" && c.Clock != "syscall" {
+		return fmt.Errorf("rate %s: latency from the intended time needs --clock vdso or syscall, not %s", c.Params["rate"], c.Clock)
 	}
 	if w.Check != nil {
 		return w.Check(c)
@@ -142,6 +153,12 @@ func (Catalogue) Check(c record.Cell) error {
 }
 
 func checkAddress(w *Workload, c record.Cell) error {
+	if w.Wiring == Alone {
+		if c.Address != NoAddress {
+			return fmt.Errorf("address %s: in %s nobody meets anybody; leave --address out", c.Address, w.Name)
+		}
+		return nil
+	}
 	have := Addresses(c.Transport)
 	if !slices.Contains(have, c.Address) {
 		switch {
@@ -154,13 +171,7 @@ func checkAddress(w *Workload, c record.Cell) error {
 		}
 		return fmt.Errorf("address %q is not known; there are path, socketpair, abstract, inet, inet6", c.Address)
 	}
-	if w.Addresses != nil && !slices.Contains(w.Addresses, c.Address) {
-		var can []string
-		for _, a := range have {
-			if slices.Contains(w.Addresses, a) {
-				can = append(can, a)
-			}
-		}
+	if can := w.AddressesOver(c.Transport); !slices.Contains(can, c.Address) {
 		return fmt.Errorf("%s over %s cannot meet by %s; it can by %s", w.Name, c.Transport, c.Address, join(can))
 	}
 	return nil
@@ -172,11 +183,17 @@ func checkModels(w *Workload, c record.Cell) error {
 			return fmt.Errorf("model %q is not known; there are %s", m, join(Models))
 		}
 	}
-	if w.Wiring == Self && c.ServerModel != c.Model {
+	if why := w.NoModel[c.Model]; why != "" {
+		return fmt.Errorf("%s has no model %s: %s", w.Name, c.Model, why)
+	}
+	if w.alone() && c.ServerModel != c.Model {
 		return fmt.Errorf("server-model %s: %s has no server; leave --server-model out", c.ServerModel, w.Name)
 	}
+	if why := w.NoServerModel[c.ServerModel]; why != "" && !w.alone() {
+		return fmt.Errorf("%s has no server-model %s: %s", w.Name, c.ServerModel, why)
+	}
 	// With one server worker the two models are one process each; with many, process means many.
-	if w.OneServerProcess && w.Wiring == Pairs && c.ServerModel == "process" {
+	if w.OneServerProcess && (w.Wiring == Pairs || w.Wiring == Fan) && c.ServerModel == "process" {
 		return fmt.Errorf("server-model process: the server of %s is one process; use thread or goroutine, or the workload pingpong", w.Name)
 	}
 	if c.OneProcess {
@@ -186,7 +203,7 @@ func checkModels(w *Workload, c record.Cell) error {
 		if c.Model != c.ServerModel {
 			return fmt.Errorf("one-process needs the same --model and --server-model, not %s and %s", c.Model, c.ServerModel)
 		}
-		if w.Wiring == Self {
+		if w.alone() {
 			return fmt.Errorf("one-process: %s has no server to share a process with; --model thread already has all workers in one", w.Name)
 		}
 	}
@@ -218,7 +235,7 @@ func fitsBuffer(c record.Cell) error {
 	if err == nil && sent == c.Request {
 		return nil
 	}
-	return fmt.Errorf("request %d: selfpair would hang, since a message must fit the buffer whole and %d bytes of it do; make it smaller", c.Request, max(sent, 0))
+	return fmt.Errorf("request %d: %s would hang, since a message must fit the buffer whole and %d bytes of it do; make it smaller", c.Request, c.Workload, max(sent, 0))
 }
 
 // trySend sends one message of n bytes into a pair that nobody reads, without
@@ -238,5 +255,3 @@ func trySend(transport string, n int) (int, error) {
 func isStream(transport string) bool {
 	return transport == "unix-stream" || transport == "tcp" || transport == "pipe"
 }
-
-func join(names []string) string { return strings.Join(names, ", ") }

@@ -50,7 +50,10 @@ func OpenLink(c record.Cell, dir string) (client, server End, err error) {
 	if c.Address == "socketpair" || c.Address == "pipe" {
 		return openPair(c.Transport)
 	}
-	l, port, err := listen(c, dir, "shared", 1)
+	if c.Transport == "unix-dgram" {
+		return openDatagrams(c, dir)
+	}
+	l, port, err := listen(c, dir, "shared", minBacklog)
 	if err != nil {
 		return
 	}
@@ -66,6 +69,27 @@ func OpenLink(c record.Cell, dir string) (client, server End, err error) {
 	}
 	setNoDelay(c.Transport, peer)
 	return End{fd, fd}, End{peer, peer}, nil
+}
+
+// openDatagrams makes two bound datagram sockets, each connected to the other.
+func openDatagrams(c record.Cell, dir string) (a, b End, err error) {
+	fa, err := bind(c, dir, "a")
+	if err != nil {
+		return
+	}
+	fb, err := bind(c, dir, "b")
+	if err == nil {
+		if err = connect(fa, sockaddr(c, dir, "b", 0)); err == nil {
+			err = connect(fb, sockaddr(c, dir, "a", 0))
+		}
+		if err != nil {
+			unix.Close(fb)
+		}
+	}
+	if err != nil {
+		unix.Close(fa)
+	}
+	return End{fa, fa}, End{fb, fb}, err
 }
 
 func socketKind(transport, address string) (domain, kind int) {
@@ -127,14 +151,17 @@ func bind(c record.Cell, dir, name string) (int, error) {
 	return fd, nil
 }
 
-// listen makes a listener for n connections at once and returns its port where
-// it has one. The kernel cuts the backlog at its own limit (net.core.somaxconn,
+// minBacklog is the backlog where nothing hangs on it.
+const minBacklog = 16
+
+// listen makes a listener with a backlog of n and returns its port where it has
+// one. The kernel cuts the backlog at its own limit (net.core.somaxconn,
 // kern.ipc.soacceptqueue), above which connecting clients wait.
 func listen(c record.Cell, dir, name string, n int) (fd, port int, err error) {
 	if fd, err = bind(c, dir, name); err != nil {
 		return
 	}
-	if err = unix.Listen(fd, max(n, 16)); err != nil {
+	if err = unix.Listen(fd, n); err != nil {
 		unix.Close(fd)
 		return -1, 0, os.NewSyscallError("listen", err)
 	}

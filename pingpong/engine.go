@@ -27,6 +27,8 @@ const (
 	timeSingle  // one operation in Every, at random phase
 	stampSend   // put the time into the message
 	stampRecv   // take the delay since the time in the message
+	timeOpen    // every operation, from the time that it was due
+	timeOwn     // the operation itself times a part of it, by mark and took
 )
 
 // Worker is the state of one worker inside the timed loop. It lies in memory
@@ -42,6 +44,8 @@ type Worker struct {
 	stream            bool           // messages have no boundaries: partial reads and writes are continued
 	retryFull         bool           // ENOBUFS means a full receiver
 	first             bool           // leaves at stop; others leave at the end of file
+	idle              bool           // may be left without an operation
+	state             unsafe.Pointer // what the workload's Setup made for its steps
 
 	gio     int32 // index into the goroutine I/O table; -1 on a thread of its own
 	schedFD int32 // /proc/thread-self/schedstat; -1 none
@@ -56,6 +60,9 @@ type Worker struct {
 	random    uint64
 	recording bool
 	counting  bool // --ops: the window is the whole loop
+
+	interval int64 // open loop: ns from one operation's intended start to the next's; 0 closed
+	next     int64 // intended start of the next one, CLOCK_MONOTONIC
 }
 
 //go:nosplit
@@ -97,7 +104,18 @@ func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
 	if w.timing == timeChained {
 		t = w.now()
 	}
+	if w.idle {
+		atomic.AddUint32(&w.ctl.Count[Warmed], 1)
+	}
+	w.next += slot.StartNS
 	for {
+		if w.interval != 0 {
+			if word = w.untilDue(word, n); w.phase >= PhaseStop && w.first {
+				return 0
+			}
+			t = w.next
+			w.next += w.interval
+		}
 		switch w.timing {
 		case timeSingle:
 			if w.due() {
@@ -124,6 +142,8 @@ func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
 			now := w.now()
 			w.observe(now - t)
 			t = now
+		case timeOpen:
+			w.observe(w.now() - t)
 		case timeSingle:
 			if w.countdown == 0 {
 				w.observe(w.now() - t)
@@ -138,7 +158,7 @@ func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
 				w.observe(w.now() - sent)
 			}
 		}
-		if n == 1 {
+		if n == 1 && !w.idle {
 			atomic.AddUint32(&w.ctl.Count[Warmed], 1)
 		}
 		if p := atomic.LoadUint32(&w.ctl.Phase); p != word {
@@ -242,6 +262,55 @@ func (w *Worker) observe(d int64) {
 	}
 	if v > s.LatMax {
 		s.LatMax = v
+	}
+}
+
+// untilDue waits until the next operation is due and returns the phase word
+// that it has acted on meanwhile. An operation that is late starts at once, and
+// its latency holds the delay.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) untilDue(word uint32, n uint64) uint32 {
+	for nanotime() < w.next {
+		if w.gio >= 0 {
+			goSleepUntil(w.next)
+		} else {
+			rawWaitUntil(&w.ctl.Phase, word, w.next)
+		}
+		if p := atomic.LoadUint32(&w.ctl.Phase); p != word {
+			word = w.edge(p, n)
+			if w.phase >= PhaseStop {
+				break
+			}
+		}
+	}
+	return word
+}
+
+// mark begins the timed part of an operation whose workload times it itself;
+// 0 where this one is not timed.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) mark() int64 {
+	if w.timing != timeOwn || w.every != 0 && !w.due() {
+		return 0
+	}
+	return w.now()
+}
+
+// took ends what mark began at t.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) took(t int64) {
+	if t == 0 {
+		return
+	}
+	w.observe(w.now() - t)
+	if w.every != 0 {
+		w.rewind()
 	}
 }
 

@@ -26,7 +26,7 @@ func init() {
 		OneServerProcess: true,
 		OneListener:      true,
 		ServerModel:      "thread",
-		Reply:            true,
+		Operation:        RoundTrip,
 		Client:           requestReply,
 		Server:           replyToRequest,
 	})

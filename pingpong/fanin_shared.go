@@ -16,6 +16,7 @@ func init() {
 		Nulls:    nil,
 
 		Wiring:     Shared,
+		Operation:  Message,
 		Transports: []string{"unix-stream", "unix-seqpacket", "tcp", "pipe"},
 		NoTransport: map[string]string{
 			"unix-dgram": "writers on one datagram socket meet the sender's locks, not a stream's; fanin-dgram has N senders to one receiver",

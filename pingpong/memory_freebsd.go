@@ -36,6 +36,26 @@ func rawWaitWord(word *uint32, val uint32) {
 	syscall.RawSyscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWaitUint, uintptr(val), 0, 0, 0)
 }
 
+// umtxTime is struct _umtx_time of sys/umtx.h.
+type umtxTime struct {
+	timeout unix.Timespec
+	flags   uint32
+	clock   uint32
+}
+
+const umtxAbsTime = 1 // UMTX_ABSTIME
+
+// rawWaitUntil blocks while *word is val, until CLOCK_MONOTONIC is t. It may be
+// called inside the timed loop.
+//
+//go:nosplit
+//go:norace
+func rawWaitUntil(word *uint32, val uint32, t int64) {
+	ut := umtxTime{unix.Timespec{Sec: t / 1e9, Nsec: t % 1e9}, umtxAbsTime, clockMonotonic}
+	syscall.RawSyscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWaitUint, uintptr(val),
+		unsafe.Sizeof(ut), uintptr(unsafe.Pointer(&ut)), 0)
+}
+
 // wakeAll wakes all who wait on word.
 func wakeAll(word *uint32) {
 	syscall.Syscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWake, 1<<31-1, 0, 0, 0)

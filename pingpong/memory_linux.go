@@ -10,6 +10,9 @@ import (
 const (
 	futexWait = 0 // FUTEX_WAIT, not private: the word is shared between processes (futex(2))
 	futexWake = 1
+
+	futexWaitBitset = 9
+	futexAnyBit     = 1<<32 - 1
 )
 
 // waitWord blocks while *word is val, for at most ns nanoseconds.
@@ -27,6 +30,17 @@ func waitWord(word *uint32, val uint32, ns int64) {
 //go:norace
 func rawWaitWord(word *uint32, val uint32) {
 	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(val), 0, 0, 0)
+}
+
+// rawWaitUntil blocks while *word is val, until CLOCK_MONOTONIC is t. It may be
+// called inside the timed loop.
+//
+//go:nosplit
+//go:norace
+func rawWaitUntil(word *uint32, val uint32, t int64) {
+	ts := unix.Timespec{Sec: t / 1e9, Nsec: t % 1e9}
+	// FUTEX_WAIT_BITSET takes an absolute time.
+	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWaitBitset, uintptr(val), uintptr(unsafe.Pointer(&ts)), 0, futexAnyBit)
 }
 
 // wakeAll wakes all who wait on word.

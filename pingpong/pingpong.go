@@ -17,7 +17,7 @@ func init() {
 
 		Wiring:     Pairs,
 		Transports: []string{"unix-stream", "unix-seqpacket", "unix-dgram", "tcp", "pipe"},
-		Reply:      true,
+		Operation:  RoundTrip,
 		Client:     requestReply,
 		Server:     replyToRequest,
 	})

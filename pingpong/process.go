@@ -31,10 +31,16 @@ type process struct {
 	memory   *Memory
 	workload *Workload
 	links    []chan int // fan-in: accepted descriptors on their way to the threads whose pairs they are
-	sleepers struct {   // datagram sockets that only a shutdown of our own wakes
+	ends     struct {   // what wakes workers that nothing else would
 		sync.Mutex
-		fds []int
+		wakers []func()
 	}
+	background sync.WaitGroup
+	listener   atomic.Int32 // of a Fan, whose servers all have it
+
+	once   sync.Once // of what the servers of the workload share, made by the first in its Setup
+	shared any
+	err    error
 }
 
 // WorkerMain is a worker process from its start to its end; the result is its
@@ -73,10 +79,9 @@ func (p *process) main() int {
 	if mask, err := affinity.Mask(); err == nil {
 		SetText(slot.Mask[:], affinity.FormatList(mask))
 	}
-	var background sync.WaitGroup
 	if spec.Model == "goroutine" {
 		gios = make([]*gio, len(spec.Workers))
-		background.Go(p.watchPhases)
+		p.background.Go(p.watchPhases)
 	}
 	servers := 0
 	for _, ws := range spec.Workers {
@@ -84,10 +89,7 @@ func (p *process) main() int {
 			servers++
 		}
 	}
-	if servers > 0 && spec.Cell.Transport == "unix-dgram" {
-		background.Go(p.wakeSleepers)
-	}
-	if p.workload.OneListener && servers > 0 {
+	if p.workload.OneListener && p.workload.Wiring == Pairs && servers > 0 {
 		p.links = make([]chan int, spec.Cell.Parallel)
 		for i := range p.links {
 			p.links[i] = make(chan int, 1)
@@ -111,7 +113,7 @@ func (p *process) main() int {
 	if p.memory.Control().awaitPhase(PhaseLeft) == PhaseAbort {
 		return 1
 	}
-	background.Wait()
+	p.background.Wait()
 	return 0
 }
 
@@ -142,16 +144,30 @@ func (p *process) watchPhases() {
 	}
 }
 
-// wakeSleepers is the idle thread of the stop protocol: a blocked AF_UNIX
-// datagram reader is woken neither by its peer's close nor by its shutdown,
-// only by a shutdown of its own socket. What is queued is still read first.
-func (p *process) wakeSleepers() {
-	p.memory.Control().awaitPhase(PhaseLeft)
-	p.sleepers.Lock()
-	defer p.sleepers.Unlock()
-	for _, fd := range p.sleepers.fds {
-		unix.Shutdown(fd, unix.SHUT_RDWR) // ENOTCONN on an unconnected one, which is woken all the same
+// atEnd has an idle thread of the process call f when all clients have left.
+func (p *process) atEnd(f func()) {
+	p.ends.Lock()
+	defer p.ends.Unlock()
+	p.ends.wakers = append(p.ends.wakers, f)
+	if len(p.ends.wakers) > 1 {
+		return
 	}
+	p.background.Go(func() {
+		p.memory.Control().awaitPhase(PhaseLeft)
+		p.ends.Lock()
+		defer p.ends.Unlock()
+		for _, f := range p.ends.wakers {
+			f()
+		}
+	})
+}
+
+// wakeByShutdown shuts a socket down at the end. A blocked AF_UNIX datagram
+// reader is woken neither by its peer's close nor by its shutdown, only by a
+// shutdown of its own socket; what is queued is still read first. A blocked
+// accept is woken in the same way.
+func (p *process) wakeByShutdown(fd int) {
+	p.atEnd(func() { unix.Shutdown(fd, unix.SHUT_RDWR) }) // ENOTCONN on an unconnected one, which is woken all the same
 }
 
 // work is one worker: pin, gate 1, connect, gate 2, the loop, leave.
@@ -181,6 +197,13 @@ func (p *process) work(i int) {
 		fail(ctl, slot, failSetup, 0, err)
 		return
 	}
+	if p.workload.Setup != nil {
+		seat := &Seat{Worker: w, Cell: p.spec.Cell, Role: ws.Role, Index: ws.Index, Dir: p.spec.Dir, Seed: p.spec.Seed, spec: ws, process: p}
+		if err := p.workload.Setup(seat); err != nil {
+			fail(ctl, slot, failSetup, 0, err)
+			return
+		}
+	}
 	step := p.workload.Server
 	if ws.Role == record.Client {
 		step = p.workload.Client
@@ -193,7 +216,7 @@ func (p *process) work(i int) {
 	code := w.run(step)
 
 	phase := atomicPhase(ctl)
-	over := phase >= PhaseStop && !w.first && (code == failEOF || code == uintptr(unix.EPIPE) || code == uintptr(unix.ECONNRESET))
+	over := phase >= PhaseStop && !w.first && p.ended(code)
 	if code != 0 && !over {
 		fail(ctl, slot, code, slot.Ops, nil)
 		return
@@ -211,6 +234,18 @@ func (p *process) work(i int) {
 		ctl.reach(slot, Gone)
 	}
 	ctl.reach(slot, Done)
+}
+
+// ended reports whether a code says no more than that the other side has left.
+func (p *process) ended(code uintptr) bool {
+	switch syscall.Errno(code) {
+	case syscall.Errno(failEOF), unix.EPIPE, unix.ECONNRESET:
+		return true
+	case unix.ECONNREFUSED, unix.ENOTCONN, unix.EDESTADDRREQ:
+		// What a datagram socket answers whose receiver has been closed.
+		return p.spec.Cell.Transport == "unix-dgram"
+	}
+	return false
 }
 
 // prepare pins the worker and makes its memory where it now runs.
@@ -247,6 +282,7 @@ func (p *process) prepare(i int) (*Worker, error) {
 		stream:    isStream(spec.Cell.Transport),
 		retryFull: spec.Cell.Transport == "unix-dgram",
 		first:     ws.Role == record.Client,
+		idle:      ws.Role == record.Server && p.workload.IdleServers,
 		gio:       -1, schedFD: -1,
 		counting: spec.Ops != 0,
 		clock:    uint32(spec.Clock.Kind), mult: spec.Clock.Mult, every: spec.Clock.Every,
@@ -259,8 +295,13 @@ func (p *process) prepare(i int) (*Worker, error) {
 	if ws.Role == p.workload.Counts() || ws.Role == record.Client {
 		w.limit = spec.Ops
 		if ws.Role == record.Server {
-			w.limit *= uint64(spec.Cell.Parallel)
+			w.limit *= uint64(spec.Cell.Parallel / p.workload.ServersOf(spec.Cell))
 		}
+	}
+	if rate := number(spec.Cell, "rate"); rate > 0 && ws.Role == record.Client {
+		// Clients start in turn, not all at once.
+		w.interval = int64(1e9) * int64(spec.Cell.Parallel) / int64(rate)
+		w.next = w.interval * int64(ws.Index) / int64(spec.Cell.Parallel)
 	}
 	if goroutine {
 		w.gio = int32(i)
@@ -284,29 +325,42 @@ func (p *process) timing(role string) uint32 {
 	switch {
 	case p.spec.Clock.Kind == clockNone:
 		return timeNothing
-	case p.workload.Counts() == record.Client:
-		if role != record.Client {
+	case p.workload.Operation != Message:
+		switch {
+		case role != record.Client:
 			return timeNothing
-		}
-		if p.spec.Clock.Every != 0 {
+		case p.workload.Times:
+			return timeOwn
+		case p.spec.Cell.Params["rate"] != "":
+			return timeOpen
+		case p.spec.Clock.Every != 0:
 			return timeSingle
 		}
 		return timeChained
 	case StampsUnavailable(p.spec.Cell) != "":
 		return timeNothing
-	case role == record.Client:
-		return stampSend
+	case role == p.workload.receiver():
+		return stampRecv
 	}
-	return stampRecv
+	return stampSend
 }
 
 // StampsUnavailable says why the messages of a cell without replies cannot
 // carry a time of sending; "" where they can.
 func StampsUnavailable(c record.Cell) string {
 	const whole = 4096 // PIPE_BUF, and well under half a send buffer (unix_stream_sendmsg splits above that)
+	w, err := Lookup(c.Workload)
 	switch {
+	case err != nil:
+		return err.Error()
 	case c.Request < 8:
 		return fmt.Sprintf("a message of %d bytes has no room for a time stamp of 8", c.Request)
+	case w.Wiring != Shared:
+		return ""
+	case w.ReadersLeave && c.Transport == "tcp" && c.Parallel > 1:
+		return "readers that share a TCP connection can part a message between them"
+	case w.ReadersLeave && isStream(c.Transport) && c.Request > whole && c.Parallel > 1:
+		return fmt.Sprintf("readers that share a stream can part messages over %d bytes between them", whole)
 	case c.Transport == "tcp" && c.Parallel > 1:
 		return "writers that share a TCP connection can be interleaved inside a message"
 	case isStream(c.Transport) && c.Request > whole && c.Parallel > 1:
@@ -319,22 +373,26 @@ func StampsUnavailable(c record.Cell) string {
 // listener or a bound datagram socket.
 func (p *process) listen(ws *WorkerSpec, slot *Slot) (*int, error) {
 	c := p.spec.Cell
-	if ws.Role != record.Server || ws.End != nil {
+	if ws.Role != record.Server || ws.End != nil || p.workload.Wiring == Alone {
 		return nil, nil
 	}
 	if c.Transport == "unix-dgram" {
 		fd, err := bind(c, p.spec.Dir, serverName(ws.Index))
 		return &fd, err
 	}
-	backlog := 1
+	backlog := minBacklog
 	if p.workload.OneListener {
 		if ws.Index != 0 {
 			return nil, nil
 		}
-		backlog = c.Parallel
+		backlog = max(c.Parallel, minBacklog)
+		if n := number(c, "backlog"); n != 0 {
+			backlog = n
+		}
 	}
 	fd, port, err := listen(c, p.spec.Dir, serverName(ws.Index), backlog)
 	atomic.StoreInt32(&slot.Port, int32(port))
+	p.listener.Store(int32(fd))
 	return &fd, err
 }
 
@@ -343,9 +401,21 @@ func serverName(index int) string { return fmt.Sprint("s", index) }
 // connect makes the worker's end of its connection and exchanges the index.
 func (p *process) connect(ws *WorkerSpec, slot *Slot, listener *int) (End, error) {
 	c := p.spec.Cell
-	if p.workload.Wiring == Self {
+	switch p.workload.Wiring {
+	case Self:
 		a, b, err := openPair(c.Transport)
 		return End{R: b.R, W: a.W}, err
+	case Alone:
+		return End{-1, -1}, nil
+	case Fan:
+		if ws.Role == record.Server {
+			// Of its own, so that each goroutine can have it in the poller.
+			fd, err := unix.FcntlInt(uintptr(p.listener.Load()), unix.F_DUPFD_CLOEXEC, 0)
+			return End{fd, fd}, os.NewSyscallError("fcntl", err)
+		}
+		if p.workload.Unconnected {
+			return End{-1, -1}, nil
+		}
 	}
 	end, err := p.meet(ws, slot, listener)
 	if err != nil || p.workload.Wiring != Pairs {
@@ -402,24 +472,32 @@ func (p *process) dial(ws *WorkerSpec, slot *Slot) (End, error) {
 	c := p.spec.Cell
 	var fd int
 	var err error
-	if c.Transport == "unix-dgram" && p.workload.Reply {
-		fd, err = bind(c, p.spec.Dir, fmt.Sprint("c", ws.Index)) // so that the reply has a name to go to
+	if c.Transport == "unix-dgram" && p.workload.Wiring == Pairs {
+		fd, err = bind(c, p.spec.Dir, fmt.Sprint("c", ws.Index)) // so that the server can connect to it
 	} else {
 		fd, err = newSocket(c)
 	}
 	if err != nil {
 		return End{}, err
 	}
-	peer := p.memory.Slot(ws.Peer)
-	name := 0
-	if !p.workload.OneListener && p.workload.Wiring == Pairs {
-		name = ws.Index
+	if p.workload.Unconnected {
+		return End{fd, fd}, nil
 	}
-	sa := sockaddr(c, p.spec.Dir, serverName(name), int(atomic.LoadInt32(&peer.Port)))
+	sa := p.server(ws)
 	t := nanotime()
 	err = connect(fd, sa)
 	slot.ConnectNS = nanotime() - t
 	return End{fd, fd}, err
+}
+
+// server is the name of the server that a client meets.
+func (p *process) server(ws *WorkerSpec) unix.Sockaddr {
+	name := 0
+	if !p.workload.OneListener && p.workload.Wiring == Pairs {
+		name = ws.Index
+	}
+	port := atomic.LoadInt32(&p.memory.Slot(ws.Peer).Port)
+	return sockaddr(p.spec.Cell, p.spec.Dir, serverName(name), int(port))
 }
 
 // acceptAll accepts the connections of all clients, in whatever order they
@@ -454,19 +532,20 @@ func (p *process) acceptAll(listener int, slot *Slot) {
 // attach gives the end to the worker.
 func (p *process) attach(i int, w *Worker, end End) (err error) {
 	w.rfd, w.wfd = uintptr(end.R), uintptr(end.W)
-	if w.gio >= 0 {
+	if w.gio >= 0 && end.R >= 0 {
 		gios[i], err = newGio(end, w.ctl, w.slot)
 	}
 	if p.spec.Workers[i].Role == record.Server && p.spec.Cell.Transport == "unix-dgram" {
-		p.sleepers.Lock()
-		p.sleepers.fds = append(p.sleepers.fds, end.R)
-		p.sleepers.Unlock()
+		p.wakeByShutdown(end.R)
 	}
 	return err
 }
 
 // leave closes what the worker wrote to, so that its reader sees the end.
 func (p *process) leave(ws *WorkerSpec, end End) {
+	if end.W < 0 {
+		return
+	}
 	if p.spec.Cell.Transport == "pipe" || p.workload.Wiring == Shared {
 		// Writers share an open connection: a shutdown by one would end it for
 		// all; it ends when the last copy of the descriptor is closed.

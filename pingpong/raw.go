@@ -18,31 +18,61 @@ const (
 	failSetup                       // before the timed loop; Slot.What says what
 )
 
+const atCWD = ^uintptr(-unix.AT_FDCWD - 1)
+
 //go:nosplit
 //go:norace
 func rawClock(ts *unix.Timespec) {
 	syscall.RawSyscall6(unix.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(ts)), 0, 0, 0, 0)
 }
 
-// read is read(2) of at most n bytes to p: the count, or an errno. EINTR is
-// retried and counted.
+// sys is a system call that does not block: its result, or an errno.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) sys(trap, a1, a2, a3, a4, a5 uintptr) (uintptr, uintptr) {
+	if w.gio >= 0 {
+		return goSys(trap, a1, a2, a3, a4, a5)
+	}
+	r, _, e := syscall.RawSyscall6(trap, a1, a2, a3, a4, a5, 0)
+	return r, uintptr(e)
+}
+
+// receive is a system call that may block until the worker's end can be read:
+// its result, or an errno. A goroutine waits in the poller. EINTR is retried
+// and counted.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) receive(trap, fd, a2, a3, a4 uintptr) (uintptr, uintptr) {
+	if w.gio >= 0 {
+		return w.goRead(trap, a2, a3, a4)
+	}
+	for {
+		r, _, e := syscall.RawSyscall6(trap, fd, a2, a3, a4, 0, 0)
+		if e != unix.EINTR {
+			return r, uintptr(e)
+		}
+		w.slot.Errors[countEINTR]++
+	}
+}
+
+// transmit is a system call of six arguments on a thread's own time: it may
+// block. Goroutines have no use for it.
+//
+//go:nosplit
+//go:norace
+func (w *Worker) transmit(trap, fd, a2, a3, a4, a5, a6 uintptr) (uintptr, uintptr) {
+	r, _, e := syscall.RawSyscall6(trap, fd, a2, a3, a4, a5, a6)
+	return r, uintptr(e)
+}
+
+// read is read(2) of at most n bytes to p: the count, or an errno.
 //
 //go:nosplit
 //go:norace
 func (w *Worker) read(p unsafe.Pointer, n uintptr) (uintptr, uintptr) {
-	if w.gio >= 0 {
-		return w.goRead(p, n)
-	}
-	for {
-		r, _, e := syscall.RawSyscall6(unix.SYS_READ, w.rfd, uintptr(p), n, 0, 0, 0)
-		if e == 0 {
-			return r, 0
-		}
-		if e != unix.EINTR {
-			return 0, uintptr(e)
-		}
-		w.slot.Errors[countEINTR]++
-	}
+	return w.receive(unix.SYS_READ, w.rfd, uintptr(p), n, 0)
 }
 
 // write is write(2) of n bytes from p: the count, or an errno.

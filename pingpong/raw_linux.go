@@ -1,6 +1,7 @@
 package pingpong
 
 import (
+	"encoding/binary"
 	"syscall"
 	"unsafe"
 
@@ -13,6 +14,15 @@ const (
 	rusageThread = unix.RUSAGE_THREAD
 	sysPread     = unix.SYS_PREAD64
 )
+
+// poll(2) without a timeout; ppoll is what all architectures have.
+const (
+	sysPoll     = unix.SYS_PPOLL
+	pollForever = 0
+)
+
+// putFamily writes the head of a sockaddr of n bytes.
+func putFamily(b []byte, n int, family uint16) { binary.NativeEndian.PutUint16(b, family) }
 
 const bufferSysctl = "net.core.wmem_default"
 

@@ -16,6 +16,7 @@ func init() {
 		Nulls:    []string{"socket", "scheduler"},
 
 		Wiring:     Self,
+		Operation:  Cycle,
 		Transports: []string{"unix-stream", "unix-seqpacket", "unix-dgram", "pipe"},
 		NoTransport: map[string]string{
 			"tcp": "TCP has no socketpair; pingpong over tcp is its exchange between two ends",

@@ -25,16 +25,19 @@ const WorkerArg = "__worker"
 
 // Spec is what one worker process is told. It comes over the control pipe.
 type Spec struct {
-	Cell    record.Cell  `json:"cell"`
-	Dir     string       `json:"dir"`   // private directory of the run, also the stem of abstract names
-	Slots   int          `json:"slots"` // in the shared mapping
-	Process int          `json:"process"`
-	Model   string       `json:"model"` // of the workers in this process
-	Clock   Clock        `json:"clock"`
-	Ops     uint64       `json:"ops,omitempty"` // operations a client; 0 until stop
-	Seed    uint64       `json:"seed"`
-	CPUs    []int        `json:"cpus,omitempty"` // of the whole process, where goroutines have no mask of their own
-	Workers []WorkerSpec `json:"workers"`
+	Cell    record.Cell `json:"cell"`
+	Dir     string      `json:"dir"`   // private directory of the run, also the stem of abstract names
+	Slots   int         `json:"slots"` // in the shared mapping
+	Process int         `json:"process"`
+	Model   string      `json:"model"` // of the workers in this process
+	Clock   Clock       `json:"clock"`
+	Ops     uint64      `json:"ops,omitempty"` // operations a client; 0 until stop
+	Seed    uint64      `json:"seed"`
+
+	SpinPerUS float64      `json:"spin_per_us,omitempty"` // turns of spin in a microsecond
+	Script    []byte       `json:"script,omitempty"`      // of a server-shaped profile
+	CPUs      []int        `json:"cpus,omitempty"`        // of the whole process, where goroutines have no mask of their own
+	Workers   []WorkerSpec `json:"workers"`
 }
 
 // WorkerSpec is one worker of a process.

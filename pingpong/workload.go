@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"udsbench/record"
 )
@@ -13,10 +14,25 @@ type Wiring int
 
 const (
 	Pairs  Wiring = iota // client i and server i have a connection of their own
-	Shared               // one connection: all clients hold one end, one server the other
+	Shared               // one connection: all clients hold one end, all servers the other
 	Bound                // all clients send to the one socket that the server has bound
+	Fan                  // all clients connect to one listener; any server may serve any of them
 	Self                 // each client has a pair of its own, both ends in its hands; no server
+	Alone                // no connection: each client makes what it needs; no server
 )
+
+// Operation says what one operation of a workload is.
+type Operation int
+
+const (
+	RoundTrip Operation = iota // a request and its reply
+	Message                    // a message received
+	Cycle                      // a whole cycle by one worker: made and closed, or sent to itself
+)
+
+var operationNames = [...]string{"round trip", "message received", "cycle"}
+
+func (o Operation) String() string { return operationNames[o] }
 
 // Workload is a kind of socket exchange. Each is one file that registers
 // itself; nothing else names it.
@@ -28,15 +44,37 @@ type Workload struct {
 	Stop     string   // the stop protocol: who leaves first and how the other side learns of it
 	Targets  []string // scopes of locks for which it is a target
 	Nulls    []string // scopes of locks for which it is a null
+	Params   []Param  // what --param can set
 
-	Wiring           Wiring
-	Transports       []string          // that can exist, the default first
-	NoTransport      map[string]string // why the others cannot, and what would
-	Addresses        []string          // nil: all that the transport has
+	Wiring      Wiring
+	Operation   Operation
+	Transports  []string          // that can exist, the default first
+	NoTransport map[string]string // why the others cannot, and what would
+	Addresses   []string          // nil: all that the transport has
+	Only        string            // the one operating system that has it; "": all
+	Why         string            // with Only: why the others lack it
+	Request     int               // default bytes; 0: 64
+
+	Model            string            // default of clients; "": process
+	ServerModel      string            // default where clients are processes; "": the clients' model
+	NoModel          map[string]string // why clients cannot be of a model, and what would
+	NoServerModel    map[string]string // the same for servers
 	OneServerProcess bool              // the server is one process whatever it is told
 	OneListener      bool              // one listener that all clients meet at
-	ServerModel      string            // default where clients are processes; "" the clients' model
-	Reply            bool              // something comes back: an operation is a round trip, else a message received
+	ReadersLeave     bool              // of messages, the clients are the readers and the server writes
+	Unconnected      bool              // clients of a Bound wiring name the receiver in each message
+	IdleServers      bool              // work goes to whichever server is free: one may be left without
+	Times            bool              // Client times a part of its operation itself (mark, took)
+	Spins            bool              // workers do calibrated CPU work
+
+	// Servers is the number of server workers; nil: as the wiring has it.
+	Servers func(record.Cell) int
+	// FDs is how many descriptors a worker of the role holds beside the ends of
+	// its connection; nil: none.
+	FDs func(c record.Cell, role string) int
+	// Setup makes what a worker needs, as ordinary Go, on its pinned thread,
+	// connected and before gate 2; may be nil.
+	Setup func(*Seat) error
 
 	// Client and Server do one operation. They are called inside the timed
 	// loop and must be nosplit and norace; they return 0, an errno or a fail
@@ -45,6 +83,9 @@ type Workload struct {
 
 	// Check refuses what only this workload cannot have; may be nil.
 	Check func(record.Cell) error
+
+	// Script is what a server-shaped profile does (profile.go); nil elsewhere.
+	Script []byte
 }
 
 var registry = map[string]*Workload{}
@@ -55,12 +96,19 @@ func Register(w Workload) {
 	if registry[w.Name] != nil {
 		panic("workload " + w.Name + " is registered twice")
 	}
+	w.complete()
+	registry[w.Name] = &w
+}
+
+func (w *Workload) complete() {
 	for field, text := range map[string]string{"Name": w.Name, "Isolates": w.Isolates, "Twin": w.Twin, "Expect": w.Expect, "Stop": w.Stop} {
 		if text == "" {
 			panic(fmt.Sprintf("workload %q has no %s", w.Name, field))
 		}
 	}
-	registry[w.Name] = &w
+	if w.Operation == RoundTrip {
+		w.Params = append(w.Params, rateParam)
+	}
 }
 
 // Lookup returns the workload of that name, or an error that lists the names.
@@ -81,12 +129,14 @@ func Names() []string {
 	return names
 }
 
-// Servers is the number of server workers beside n clients.
-func (w *Workload) Servers(n int) int {
-	switch w.Wiring {
-	case Pairs:
-		return n
-	case Self:
+// ServersOf is the number of server workers of a filled cell.
+func (w *Workload) ServersOf(c record.Cell) int {
+	switch {
+	case w.Servers != nil:
+		return w.Servers(c)
+	case w.Wiring == Pairs:
+		return c.Parallel
+	case w.Wiring == Self || w.Wiring == Alone:
 		return 0
 	}
 	return 1
@@ -94,11 +144,51 @@ func (w *Workload) Servers(n int) int {
 
 // Counts is the role whose operations are the run's.
 func (w *Workload) Counts() string {
-	if w.Reply || w.Wiring == Self {
+	if w.Operation == Message {
+		return w.receiver()
+	}
+	return record.Client
+}
+
+// Carries reports whether each operation carries a message of the cell's sizes.
+func (w *Workload) Carries() bool {
+	return w.Operation != Cycle || w.Wiring == Self
+}
+
+// receiver is the role that reads messages to which nothing comes back.
+func (w *Workload) receiver() string {
+	if w.ReadersLeave {
 		return record.Client
 	}
 	return record.Server
 }
 
+// alone reports whether the workload has no servers at all.
+func (w *Workload) alone() bool { return w.ServersOf(record.Cell{Parallel: 1}) == 0 }
+
 // HasTransport reports whether the workload can run over a transport.
 func (w *Workload) HasTransport(t string) bool { return slices.Contains(w.Transports, t) }
+
+// AddressesOver lists how the workload's peers can meet over a transport, the
+// default first; "none" alone where there are no peers.
+func (w *Workload) AddressesOver(transport string) []string {
+	if w.Wiring == Alone {
+		return []string{NoAddress}
+	}
+	var can []string
+	for _, a := range Addresses(transport) {
+		if w.Addresses == nil || slices.Contains(w.Addresses, a) {
+			can = append(can, a)
+		}
+	}
+	return can
+}
+
+// Inherits reports whether the ends of connections are made by the coordinator
+// and inherited, since they have no name to meet at or are shared.
+func (w *Workload) Inherits(c record.Cell) bool {
+	return w.Wiring == Shared ||
+		w.Wiring == Pairs && (c.Address == "socketpair" || c.Address == "pipe")
+}
+
+func join(names []string) string { return strings.Join(names, ", ") }

@@ -171,11 +171,14 @@ type Run struct {
 	Cell    Cell   `json:"cell"`
 
 	Start       string     `json:"start"` // RFC 3339, when the first process was started
-	Loop        string     `json:"loop"`  // "closed": the next operation starts when the last has ended
+	Loop        string     `json:"loop"`  // "closed": the next operation starts when the last has ended; "open": on a schedule (--rate), latency from the intended time
 	WindowS     *float64   `json:"window_s,omitempty"`
 	WarmupS     *float64   `json:"warmup_s,omitempty"`
 	Ops         *uint64    `json:"ops,omitempty"`
 	OpsPerS     *float64   `json:"ops_per_s,omitempty"`
+	BytesPerS   *float64   `json:"bytes_per_s,omitempty"` // payload of the operations, both directions; each byte once
+	Lost        *uint64    `json:"lost,omitempty"`        // messages sent from gate 2 to stop that never came
+	Fairness    *float64   `json:"fairness,omitempty"`    // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
 	Slices      []uint64   `json:"slices,omitempty"`
 	SliceNS     []int64    `json:"slice_ns,omitempty"` // true length of each slice, midpoint to midpoint
 	ScanNS      *int64     `json:"scan_ns,omitempty"`  // the longest reading of all counters
@@ -192,6 +195,7 @@ type Run struct {
 	Roles       map[string]Role   `json:"roles,omitempty"`
 	Errors      map[string]uint64 `json:"errors,omitempty"`
 	ClockCostNS *float64          `json:"clock_cost_ns,omitempty"`
+	WorkClockNS *float64          `json:"work_clock_cost_ns,omitempty"` // one call of --work-clock
 	Host        *Host             `json:"host,omitempty"`
 	Coordinator string            `json:"coordinator,omitempty"`        // how the coordinator was scheduled above the workers
 	CoordCPUNS  *int64            `json:"coordinator_cpu_ns,omitempty"` // its own CPU time while the window was open

@@ -18,7 +18,7 @@ import (
 
 // figures are the names of the run's figures that a failed run has none of.
 var figures = []string{"window_s", "warmup_s", "ops", "ops_per_s", "slices", "scan_ns", "start_skew_ns", "connect_ns",
-	"latency_ns", "histogram", "cpu_ns", "switches", "migrations", "run_delay_ns", "roles", "host"}
+	"latency_ns", "histogram", "bytes_per_s", "lost", "fairness", "cpu_ns", "switches", "migrations", "run_delay_ns", "roles", "host"}
 
 // collectFailed notes who took part in a run that failed.
 func (r *run) collectFailed() {
@@ -52,6 +52,8 @@ func (r *run) collect() {
 	rec.Coordinator = r.window.above
 	rec.CoordCPUNS = &r.window.own
 	r.throughput()
+	r.messages()
+	r.fairness()
 	r.latency()
 	r.connects()
 	r.roles()
@@ -91,8 +93,10 @@ func (r *run) noPair() string {
 	switch r.workload.Wiring {
 	case pingpong.Pairs:
 		return "the index was not exchanged"
-	case pingpong.Self:
+	case pingpong.Self, pingpong.Alone:
 		return "a worker of " + r.workload.Name + " is its own peer"
+	case pingpong.Fan:
+		return "in " + r.workload.Name + " any server serves any client"
 	}
 	return "in " + r.workload.Name + " all clients share one receiver"
 }
@@ -184,6 +188,10 @@ func (r *run) noConnect(role string) string {
 	switch {
 	case role == record.Server:
 		return "a server connects to nobody"
+	case r.workload.Unconnected:
+		return "in " + r.workload.Name + " nobody is connected before the window opens"
+	case r.workload.Wiring == pingpong.Alone:
+		return "in " + r.workload.Name + " nobody connects"
 	case r.workload.Wiring == pingpong.Shared:
 		return "the clients share one connection, made before they were started"
 	}
@@ -276,6 +284,72 @@ func (r *run) throughput() {
 	}
 	rate := float64(ops) / seconds
 	rec.Ops, rec.WindowS, rec.OpsPerS = &ops, &seconds, &rate
+}
+
+// messages says how many bytes went, and how many messages never came.
+func (r *run) messages() {
+	rec, w := r.rec, r.workload
+	var bytes float64 // of one operation
+	switch {
+	case w.Script != nil:
+		var sum, ops float64
+		for i := range r.clients {
+			slot := r.memory.Slot(i)
+			sum += float64(slot.Bytes)
+			ops += float64(slot.Ops)
+		}
+		bytes = sum / max(ops, 1)
+	case w.Carries():
+		bytes = float64(r.cell.Request + r.cell.Response)
+	}
+	if bytes > 0 {
+		rate := bytes * *rec.OpsPerS
+		rec.BytesPerS = &rate
+	} else {
+		rec.Missing("bytes_per_s", "an operation of "+w.Name+" carries no message")
+	}
+	switch {
+	case w.Operation != pingpong.Message:
+		rec.Missing("lost", "an operation is over when its own message has come")
+	case w.ReadersLeave:
+		rec.Missing("lost", "the readers leave first, and what is in the buffer then is nobody's")
+	default:
+		var sent, came uint64
+		for i := range r.workers() {
+			if role, _ := r.role(i); role == record.Client {
+				sent += r.memory.Slot(i).Ops
+			} else {
+				came += r.memory.Slot(i).Ops
+			}
+		}
+		if came > sent {
+			rec.Missing("lost", fmt.Sprintf("the counts disagree: %d sent, %d received", sent, came))
+			return
+		}
+		lost := sent - came
+		rec.Lost = &lost
+	}
+}
+
+// fairness is Jain's index over the clients' operations inside the window.
+func (r *run) fairness() {
+	if r.clients == 1 {
+		r.rec.Missing("fairness", "one client has nobody to share with")
+		return
+	}
+	sum, squares := 0.0, 0.0
+	for _, w := range r.rec.Workers {
+		if w.Role == record.Client {
+			sum += float64(w.Ops)
+			squares += float64(w.Ops) * float64(w.Ops)
+		}
+	}
+	if squares == 0 {
+		r.rec.Missing("fairness", "no client did an operation")
+		return
+	}
+	index := sum * sum / squares / float64(r.clients)
+	r.rec.Fairness = &index
 }
 
 func (r *run) latency() {

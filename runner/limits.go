@@ -21,7 +21,7 @@ func NeedFDs(c record.Cell) (need int, who string) {
 	if err != nil {
 		return 0, ""
 	}
-	servers := w.Servers(c.Parallel)
+	servers := w.ServersOf(c)
 	each := 1 // descriptors of one end
 	if c.Transport == "pipe" {
 		each = 2
@@ -33,29 +33,35 @@ func NeedFDs(c record.Cell) (need int, who string) {
 	processes := countProcesses(w, c)
 
 	need, who = coordinatorFDs+processes, "coordinator"
-	if inherits(w, c) && w.Wiring == pingpong.Pairs && processes != c.Parallel+servers {
+	if w.Inherits(c) && w.Wiring == pingpong.Pairs && processes != c.Parallel+servers {
 		need += 2 * each * c.Parallel
 	}
-	worker := func(role, model string, workers, more int) {
+	extra := func(role string) int {
+		if w.FDs == nil {
+			return 0
+		}
+		return w.FDs(c, role)
+	}
+	worker := func(role, model string, workers, more, each int) {
 		if model == "process" {
 			workers = min(workers, 1)
 		}
-		if n := workerFDs + workers*own + more; workers > 0 && n > need {
+		if n := workerFDs + workers*(own+each) + more; workers > 0 && n > need {
 			need, who = n, role+" process"
 		}
 	}
 	listeners := 0
-	if !inherits(w, c) {
+	if !w.Inherits(c) {
 		listeners = 1
 		if w.Wiring == pingpong.Pairs && !w.OneListener && c.ServerModel != "process" {
 			listeners = servers
 		}
 	}
 	if c.OneProcess {
-		worker("worker", c.Model, c.Parallel+servers, listeners)
+		worker("worker", c.Model, c.Parallel+servers, listeners, max(extra(record.Client), extra(record.Server)))
 	} else {
-		worker("client", c.Model, c.Parallel, 0)
-		worker("server", c.ServerModel, servers, listeners)
+		worker("client", c.Model, c.Parallel, 0, extra(record.Client))
+		worker("server", c.ServerModel, servers, listeners, extra(record.Server))
 	}
 	return need, who
 }

@@ -27,7 +27,7 @@ func Workers(c record.Cell) ([]topology.Worker, error) {
 	for i := range c.Parallel {
 		workers = append(workers, topology.Worker{Role: record.Client, Index: i, Pair: pair(i), CPU: topology.Free})
 	}
-	for i := range w.Servers(c.Parallel) {
+	for i := range w.ServersOf(c) {
 		workers = append(workers, topology.Worker{Role: record.Server, Index: i, Pair: pair(i), CPU: topology.Free})
 	}
 	return workers, nil

@@ -41,21 +41,22 @@ const (
 
 // run is one run under way.
 type run struct {
-	cell     record.Cell
-	opt      Options
-	workload *pingpong.Workload
-	clock    pingpong.Clock
-	home     *janitor.Home
-	fd       int // shared mapping
-	memory   *pingpong.Memory
-	ctl      *pingpong.Control
-	clients  int
-	servers  int
-	procs    []*process
-	family   family
-	rec      *record.Run
-	began    time.Time
-	window   window
+	cell      record.Cell
+	opt       Options
+	workload  *pingpong.Workload
+	clock     pingpong.Clock
+	spinPerUS float64
+	home      *janitor.Home
+	fd        int // shared mapping
+	memory    *pingpong.Memory
+	ctl       *pingpong.Control
+	clients   int
+	servers   int
+	procs     []*process
+	family    family
+	rec       *record.Run
+	began     time.Time
+	window    window
 }
 
 func (r *run) workers() int { return r.clients + r.servers }
@@ -81,11 +82,15 @@ func prepare(cell record.Cell, opt Options) (*run, error) {
 	}
 	r := &run{
 		cell: cell, opt: opt, workload: w, clock: clock.Calibrate(),
-		clients: cell.Parallel, servers: w.Servers(cell.Parallel),
-		rec: &record.Run{Schema: record.Schema, Kind: record.Timed, Cell: cell, Loop: "closed"},
+		clients: cell.Parallel, servers: w.ServersOf(cell),
+		rec: &record.Run{Schema: record.Schema, Kind: record.Timed, Cell: cell, Loop: loop(cell)},
 	}
 	if r.opt.CPUs != nil && len(r.opt.CPUs) != r.workers() {
 		return nil, fmt.Errorf("placement of %d workers for a cell with %d", len(r.opt.CPUs), r.workers())
+	}
+	r.rec.Missing("work_clock_cost_ns", w.Name+" calls no clock as its work")
+	if w.Spins {
+		r.spinPerUS = pingpong.CalibrateSpin()
 	}
 	if cost := r.clock.CostNS(); cost > 0 {
 		r.rec.ClockCostNS = &cost
@@ -344,9 +349,16 @@ func (r *run) close(cause error) error {
 	return cause
 }
 
+func loop(c record.Cell) string {
+	if c.Params["rate"] != "" {
+		return "open"
+	}
+	return "closed"
+}
+
 // NotRun is the record of a run that could not even be started.
 func NotRun(cell record.Cell, why error) *record.Run {
-	rec := &record.Run{Schema: record.Schema, Kind: record.Timed, Status: record.Failed, Cell: cell, Loop: "closed",
+	rec := &record.Run{Schema: record.Schema, Kind: record.Timed, Status: record.Failed, Cell: cell, Loop: loop(cell),
 		Start: time.Now().UTC().Format(time.RFC3339Nano),
 		Error: &record.Error{Worker: -1, What: why.Error()}}
 	for _, name := range figures {

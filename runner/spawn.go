@@ -32,13 +32,6 @@ func (p *process) roles() string {
 	return first + "s and " + last + "s"
 }
 
-// inherits reports whether the ends of connections are made by the coordinator
-// and inherited, since they have no name to meet at or are shared.
-func inherits(w *pingpong.Workload, c record.Cell) bool {
-	return w.Wiring == pingpong.Shared ||
-		w.Wiring == pingpong.Pairs && (c.Address == "socketpair" || c.Address == "pipe")
-}
-
 // processes is how many worker processes the cell has.
 func (r *run) processes() int { return countProcesses(r.workload, r.cell) }
 
@@ -52,7 +45,7 @@ func countProcesses(w *pingpong.Workload, c record.Cell) int {
 		}
 		return min(workers, 1)
 	}
-	return count(c.Model, c.Parallel) + count(c.ServerModel, w.Servers(c.Parallel))
+	return count(c.Model, c.Parallel) + count(c.ServerModel, w.ServersOf(c))
 }
 
 // lay divides the workers into processes.
@@ -65,6 +58,7 @@ func (r *run) lay() {
 		p := &process{spec: &pingpong.Spec{
 			Cell: r.cell, Dir: r.home.Dir, Slots: r.workers() + r.processes(), Process: r.workers() + n,
 			Model: model, Clock: r.clock, Ops: r.opt.Ops, Seed: r.opt.Seed, Workers: workers,
+			SpinPerUS: r.spinPerUS, Script: r.workload.Script,
 		}}
 		for _, w := range workers {
 			if w.CPU >= 0 && !slices.Contains(p.mask, w.CPU) {
@@ -119,7 +113,7 @@ func (r *run) cpu(worker int) int {
 // other, so that the coordinator holds few.
 func (r *run) spawn(ctx context.Context) error {
 	r.lay()
-	if !inherits(r.workload, r.cell) {
+	if !r.workload.Inherits(r.cell) {
 		return r.startAll(ctx, r.procs, nil)
 	}
 	if r.workload.Wiring == pingpong.Pairs && len(r.procs) == r.workers() {
@@ -158,6 +152,9 @@ func (r *run) startLinked(ctx context.Context, procs []*process, first, n int) e
 		ends := client
 		if ws.Role == record.Server {
 			ends = server
+		}
+		if r.servers == 0 {
+			return pingpong.End{R: server[0].R, W: client[0].W} // both ends in every hand
 		}
 		if n == 1 {
 			return ends[0]
