@@ -12,20 +12,22 @@ import (
 func cpuid(leaf, subleaf uint32) (a, b, c, d uint32)
 
 // askCPUID asks each of the CPUs that this process may pin itself to. The
-// thread that does it is thrown away with its mask.
+// thread gets its mask back: it may be the first one, whose mask counts as the
+// process's.
 func askCPUID(cpus []int) map[int]leaves {
 	answers := make(map[int]leaves)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
-		for _, c := range cpus {
-			if affinity.Pin([]int{c}) == nil {
-				answers[c] = ask()
-			}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, err := affinity.Mask()
+	if err != nil {
+		return nil
+	}
+	defer affinity.Pin(before)
+	for _, c := range cpus {
+		if affinity.Pin([]int{c}) == nil {
+			answers[c] = ask()
 		}
-	}()
-	<-done
+	}
 	return answers
 }
 

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	drawWidth = 80
-	maxRows   = 20  // packages or nodes with a line of their own
-	maxMatrix = 8   // nodes whose distances are shown one by one
-	maxNamed  = 24  // workers shown by name; more are counted
-	maxSpoken = 32  // CPUs shown with counts; on more, each is one letter
-	maxList   = 150 // characters of a list of CPUs; a longer one is counted
+	drawWidth    = 80
+	maxRows      = 20  // packages or nodes with a line of their own
+	maxDistances = 8   // nodes whose distances are shown one by one
+	maxNamed     = 24  // workers shown by name; more are counted
+	maxSpoken    = 32  // CPUs shown with counts; on more, each is one letter
+	maxList      = 150 // characters of a list of CPUs; a longer one is counted
 )
 
 // Draw shows the machine to a person at a terminal of 80 columns: a line or a
@@ -414,7 +414,7 @@ func (d *drawing) distances() {
 	if m.Distances == nil || len(m.NodeNumbers) < 2 {
 		return
 	}
-	if len(m.NodeNumbers) > maxMatrix {
+	if len(m.NodeNumbers) > maxDistances {
 		var classes []string
 		for n, distance := range m.Hops() {
 			classes = append(classes, fmt.Sprintf("hop=%d is %d", n+1, distance))

@@ -25,6 +25,16 @@ func (c CPU) MarshalJSON() ([]byte, error) {
 type Document struct {
 	*Machine
 	Placement *Placement // nil where none was asked for
+	Ladder    []Step     // of a preset
+}
+
+// Step is a rung of a ladder with the workers of its placement, if this
+// machine has it.
+type Step struct {
+	Label     string     `json:"label"`
+	Name      string     `json:"name"`
+	Missing   string     `json:"missing,omitempty"` // why this machine does not have it
+	Placement *Placement `json:"placement"`
 }
 
 // MarshalJSON writes the names that the command line promises.
@@ -44,6 +54,7 @@ func (d Document) MarshalJSON() ([]byte, error) {
 		Source         string     `json:"source"`
 		Warnings       []string   `json:"warnings"`
 		Placement      *Placement `json:"placement,omitempty"`
+		Ladder         []Step     `json:"ladder,omitempty"`
 	}{d.CPUs, known(d.Packages), known(d.Nodes), known(d.Cores), known(d.ThreadsPerCore), d.MemoryNodes,
-		d.Distances, d.Source, warnings, d.Placement})
+		d.Distances, d.Source, warnings, d.Placement, d.Ladder})
 }

@@ -64,7 +64,7 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.MarshalIndent(Document{m, p}, "", "  ")
+	got, err := json.MarshalIndent(Document{Machine: m, Placement: p}, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -242,7 +242,9 @@ func TestCgroupCpusets(t *testing.T) {
 // The flag ht and several siblings are no SMT: siblings over cores is. Remarks
 // and unknown fields are passed over.
 func TestCPUInfoAlone(t *testing.T) {
-	block := func(fields ...any) string { return fmt.Sprintf(strings.Repeat("%s\t: %v\n", len(fields)/2)+"\n", fields...) }
+	block := func(fields ...any) string {
+		return fmt.Sprintf(strings.Repeat("%s\t: %v\n", len(fields)/2)+"\n", fields...)
+	}
 	for _, c := range []struct {
 		what                     string
 		text                     string
@@ -329,6 +331,25 @@ func FuzzTree(f *testing.F) {
 		changed[names[uint(i)%uint(len(names))]] = a
 		changed[names[uint(j)%uint(len(names))]] = b
 		if m, err := readTree(changed, "fuzz"); err == nil {
+			sound(t, m)
+		}
+	})
+}
+
+func FuzzArchive(f *testing.F) {
+	for _, name := range []string{"2i386-2c-nohugepage", "8ia64-2s2c2t"} {
+		data, err := os.ReadFile("testdata/machines/linux/" + name + ".tar.gz")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files, err := readArchive(data)
+		if err != nil {
+			return
+		}
+		if m, err := readTree(files, "fuzz"); err == nil {
 			sound(t, m)
 		}
 	})
