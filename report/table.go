@@ -17,6 +17,7 @@ type Options struct {
 	Cells      []record.Cell // of the plan, in its order; nil: those of the runs
 	Discard    int           // blocks at the start whose runs give no figures
 	Accounting Accounting
+	Distance   Distance // for cells that are pairs of CPUs, which are then drawn as a matrix; may be nil
 	Warnings   []string // from elsewhere, as the environment's; printed last
 }
 
@@ -52,19 +53,10 @@ func text(runs []record.Run, opt Options) string {
 	paragraph(&b, opt.Width, "", head(rows, id, opt.Discard))
 	b.WriteByte('\n')
 
-	notes := &notes{}
-	columns, dropped := fit(layout(rows, id, notes), opt.Width)
-	draw(&b, columns)
-	b.WriteByte('\n')
-
-	paragraph(&b, opt.Width, "", legend(columns))
-	if len(dropped) > 0 {
-		paragraph(&b, opt.Width, "", "left out for want of width: "+strings.Join(dropped, ", ")+" (--json has all)")
-	}
-	for i, text := range notes.texts {
-		if notes.shown(columns, i) {
-			paragraph(&b, opt.Width, superscript(i+1)+" ", text)
-		}
+	if opt.Distance != nil && isMatrix(rows) {
+		drawMatrix(&b, rows, opt.Distance)
+	} else {
+		drawRows(&b, rows, id, opt.Width)
 	}
 	if fs := failures(runs, id); len(fs) > 0 {
 		b.WriteString("\nfailed:\n")
@@ -83,6 +75,24 @@ func text(runs []record.Run, opt Options) string {
 		}
 	}
 	return b.String()
+}
+
+// drawRows draws a row a cell, and under them what the columns mean.
+func drawRows(b *strings.Builder, rows []Row, id identity, width int) {
+	notes := &notes{}
+	columns, dropped := fit(layout(rows, id, notes), width)
+	draw(b, columns)
+	b.WriteByte('\n')
+
+	paragraph(b, width, "", legend(columns))
+	if len(dropped) > 0 {
+		paragraph(b, width, "", "left out for want of width: "+strings.Join(dropped, ", ")+" (--json has all)")
+	}
+	for i, text := range notes.texts {
+		if notes.shown(columns, i) {
+			paragraph(b, width, superscript(i+1)+" ", text)
+		}
+	}
 }
 
 // head says what holds for the whole table.

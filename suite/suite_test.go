@@ -110,7 +110,7 @@ func TestQuickIsTheFirstLook(t *testing.T) {
 
 func TestLoadRefusesWhatIsNotThere(t *testing.T) {
 	for name, words := range map[string]string{
-		"nonsense":            "there is no such suite: give quick",
+		"nonsense":            "there is no such suite: give ",
 		"./nonsense":          "cannot be read: no such file",
 		"nonsense.suite":      "cannot be read: no such file",
 		"../suites/quick":     "cannot be read",

@@ -30,6 +30,7 @@ func Placements() [][2]string {
 		{"partition", "servers on one part of the packages, clients on the rest, half each; partition=3:1 gives servers three parts of four"},
 		{"server=LIST;client=LIST", "each role round robin over its own CPUs: server=0-5;client=6+7"},
 		{"opteron", "the ladder of a multi-node machine: same core, sibling core, one hop, two hops, …"},
+		{"matrix", "one pair on every pair of CPUs; on a machine of more than 16, on one pair of each class of distance"},
 		{"htt", "the ladder of a hyper-threaded machine: same thread, sibling thread, other core, other package"},
 	}
 }

@@ -101,7 +101,7 @@ func (m *Machine) Place(name string, workers []Worker) (*Placement, error) {
 func (m *Machine) place(name parsedName, p *Placement) error {
 	plan := m.newPlan()
 	switch name.word {
-	case "opteron", "htt":
+	case "opteron", "htt", "matrix":
 		return fmt.Errorf("it is a ladder of several placements: run its rungs one by one")
 	case "spread":
 		p.deal(m, plan.threadsLast(plan.cpus), anyRole)

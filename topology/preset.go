@@ -20,7 +20,9 @@ type Rung struct {
 //
 // opteron asks what a machine of many nodes asks: same core, sibling core,
 // then every class of NUMA distance. htt asks what hyper-threading asks: same
-// thread, sibling thread, other core, other package.
+// thread, sibling thread, other core, other package. matrix is every pair of
+// CPUs, one pair to a rung, or on a machine of more than 16 allowed CPUs one
+// pair of each class of distance.
 func (m *Machine) Expand(name string) ([]Rung, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -38,6 +40,8 @@ func (m *Machine) Expand(name string) ([]Rung, error) {
 	case "htt":
 		rungs = []Rung{{Label: "same thread", Placement: "same-cpu"}, {Label: "sibling thread", Placement: "smt"},
 			{Label: "other core", Placement: "core"}, {Label: "other package", Placement: "cross"}}
+	case "matrix":
+		return m.matrix(), nil
 	default:
 		return []Rung{{Label: name, Placement: name}}, nil
 	}

@@ -356,6 +356,7 @@ func (s *session) table() report.Options {
 	o := report.Options{
 		Title: fmt.Sprintf("%s %s, %s, boot %.8s", s.env.Kernel.OS, s.env.Kernel.Release, s.env.CPU.Model, s.env.BootID),
 		Width: terminalWidth(), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings,
+		Distance: func(a, b int) (string, int) { return s.machine.Class(a, b), int(s.machine.Distance(a, b)) },
 	}
 	switch s.env.Sched.CPUAccounting {
 	case "gen", "native":
