@@ -73,7 +73,7 @@ func (e *ebpf) Stop() ([]Row, error) {
 		s.flags, s.kthread, s.stackLost, s.addrs = w.Flags, w.Who == bpf.KernelThread, w.StackLost, w.Addresses
 		s.count, s.total, s.min, s.max, s.hist = int64(w.Count), int64(w.Total), int64(w.Min), int64(w.Max), w.Hist
 		if w.Frames != nil {
-			s.frames = Frames(e.names, w.Frames)
+			s.frames = kallsyms.Frames(e.names, w.Frames)
 		} else if w.Who == bpf.Worker {
 			s.call = bpf.SystemCall(w.Call)
 		}

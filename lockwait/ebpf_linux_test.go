@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"udsbench/kallsyms"
 	"udsbench/record"
 )
 
@@ -324,14 +325,14 @@ func (p *perfRun) stop() perfResult {
 			continue
 		}
 		res.events++
-		var frames []Frame
+		var frames []kallsyms.Frame
 		for _, line := range strings.Split(block, "\n") {
 			if f := perfFrame.FindStringSubmatch(line); f != nil {
 				name, _, _ := strings.Cut(f[1], ".")
-				frames = append(frames, Frame{Name: name})
+				frames = append(frames, kallsyms.Frame{Name: name})
 			}
 		}
-		at := site(frames, strings.Contains(m[2], "MUTEX"))
+		at := kallsyms.Site(frames, strings.Contains(m[2], "MUTEX"))
 		if at+1 < len(frames) && m[2] == "SPIN" {
 			res.sites[perfSite{frames[at].Name, frames[at+1].Name, m[1]}]++
 		}

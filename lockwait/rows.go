@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"udsbench/kallsyms"
 	"udsbench/record"
 )
 
@@ -17,9 +18,9 @@ const (
 type sample struct {
 	flags     uint32
 	kthread   bool
-	frames    []Frame // innermost first
-	stackLost bool    // there was a stack, and it was lost
-	call      string  // the system call, where no stack was taken
+	frames    []kallsyms.Frame // innermost first
+	stackLost bool             // there was a stack, and it was lost
+	call      string           // the system call, where no stack was taken
 	addrs     []uint64
 	sums
 }
@@ -64,7 +65,7 @@ func rowsOf(source string, samples []sample, atLeast bool) (rows []Row, own int6
 	}
 	byKey := map[key]*row{}
 	for _, s := range samples {
-		at := site(s.frames, sleeping(s.flags))
+		at := kallsyms.Site(s.frames, sleeping(s.flags))
 		above := s.frames[min(at+1, len(s.frames)):]
 		if ownWait(above) {
 			own += s.count
@@ -126,7 +127,7 @@ func rowsOf(source string, samples []sample, atLeast bool) (rows []Row, own int6
 	return rows, own
 }
 
-func namesOf(frames []Frame) []string {
+func namesOf(frames []kallsyms.Frame) []string {
 	names := make([]string, len(frames))
 	for i, f := range frames {
 		if names[i] = f.Name; f.Name == "" {

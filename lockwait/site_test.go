@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"udsbench/kallsyms"
 	"udsbench/record"
 )
 
@@ -36,12 +37,12 @@ func TestSites(t *testing.T) {
 			t.Fatalf("%q has %d columns", line, len(f))
 		}
 		n++
-		var frames []Frame
+		var frames []kallsyms.Frame
 		for _, name := range strings.Fields(f[5]) {
 			if name == "?" {
 				name = ""
 			}
-			frames = append(frames, Frame{Name: name})
+			frames = append(frames, kallsyms.Frame{Name: name})
 		}
 		flags := map[string]uint32{"spinlock": flagSpin, "mutex:slept": flagMutex, "mutex:spun": flagMutex | flagSpin, "rwsem:write": flagWrite}[f[0]]
 		if Kind(flags) != f[0] {
@@ -73,7 +74,7 @@ func TestRowsWithoutAStack(t *testing.T) {
 		{flags: flagSpin, stackLost: true, sums: one},
 		{flags: flagSpin, call: "read()", sums: one},
 		{flags: flagFutex, call: "futex()", sums: one},
-		{flags: flagSpin, frames: []Frame{{}, {Name: "_raw_spin_lock"}}, sums: one},
+		{flags: flagSpin, frames: []kallsyms.Frame{{}, {Name: "_raw_spin_lock"}}, sums: one},
 	}, false)
 	sites := map[string]string{}
 	for _, r := range rows {
