@@ -115,11 +115,10 @@ func Open(path string, o Options) ([]Set, error) {
 			return nil, fmt.Errorf("%s: %w", path, cause(err))
 		}
 		defer f.Close()
-		s, err := Read(path, f, o)
+		s, err := Read(filepath.Base(path), f, o)
 		if err != nil {
 			return nil, err
 		}
-		s.Name = filepath.Base(path)
 		return []Set{*s}, nil
 	}
 	if _, err := os.Stat(filepath.Join(path, journal.RunsFile)); err == nil {

@@ -34,6 +34,11 @@ func readRecords(s *Set, text []byte, _ Options) error {
 		if r.OpsPerS != nil && (r.Status == record.Failed || *r.OpsPerS <= 0) {
 			return fmt.Errorf("record %d: a run that is %s cannot have %g operations a second", n, r.Status, *r.OpsPerS)
 		}
+		if r.Boot == "" { // imported before: what was known of it then is known still
+			for _, w := range r.Warnings {
+				s.note(w)
+			}
+		}
 		s.Runs = append(s.Runs, r)
 	}
 }

@@ -104,7 +104,6 @@ func readSuperSmack(s *Set, text []byte, _ Options) error {
 		}
 		if remark != "" {
 			r.Warnings = append(r.Warnings, remark)
-			s.note(remark)
 		}
 	}
 	return sc.Err()
