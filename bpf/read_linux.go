@@ -33,7 +33,8 @@ type Sums struct {
 	Hist                   [32]uint64
 }
 
-func (s *Sums) merge(o *traceSums) {
+// Add merges o into s.
+func (s *Sums) Add(o Sums) {
 	if o.Count == 0 {
 		return
 	}
@@ -44,8 +45,16 @@ func (s *Sums) merge(o *traceSums) {
 	s.Count += o.Count
 	s.Total += o.Total
 	for i, n := range o.Hist {
-		s.Hist[i] += uint64(n)
+		s.Hist[i] += n
 	}
+}
+
+func (s *Sums) merge(o *traceSums) {
+	r := Sums{Count: o.Count, Total: o.Total, Min: o.Min, Max: o.Max}
+	for i, n := range o.Hist {
+		r.Hist[i] = uint64(n)
+	}
+	s.Add(r)
 }
 
 // Wait sums the waits of one stack, or of one system call, and one kind.
