@@ -6,7 +6,7 @@
 //
 // A Machine comes from one of several sources, all with the same result:
 //
-//	Live       this machine (linux.go, freebsd.go)
+//	Live       this machine (live_linux.go, live_freebsd.go)
 //	Read       a recorded tree of Linux's sysfs and procfs
 //	FromFile   such a tree as tar.gz, FreeBSD's kern.sched.topology_spec, an lstopo XML file
 //	FromSpec   a description in hwloc's notation: "pack:4 core:2 pu:1"

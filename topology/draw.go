@@ -455,7 +455,10 @@ func (d *drawing) placement(p *Placement) {
 		}
 		where := "anywhere on " + affinity.FormatList(d.m.Allowed())
 		if cpus := affinity.FormatList(on[role]); len(on[role]) > 0 {
-			where = "on " + cpus
+			where = "on CPU " + cpus
+			if strings.ContainsAny(cpus, ",-") {
+				where = "on CPUs " + cpus
+			}
 			if len(cpus) > maxList {
 				slices.Sort(on[role])
 				where = "on " + count(len(slices.Compact(on[role])), "CPU", "CPUs")

@@ -201,6 +201,9 @@ func (p *plan) rule(name parsedName) (rule, error) {
 		}, missing: "this machine has only one package"}, tells(Package)
 	case "hop":
 		hops := m.Hops()
+		if len(m.NodeNumbers) == 1 {
+			return rule{}, fmt.Errorf("this machine has only one NUMA node")
+		}
 		if len(hops) == 0 {
 			return rule{}, fmt.Errorf("this machine tells no distances between NUMA nodes")
 		}

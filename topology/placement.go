@@ -221,6 +221,8 @@ func (p *Placement) noteLoad(m *Machine) {
 	}
 	switch {
 	case most <= 1:
+	case len(load) == 1:
+		p.Notes = append(p.Notes, fmt.Sprintf("%d workers share one CPU", most))
 	case most == least:
 		p.Notes = append(p.Notes, fmt.Sprintf("%d workers share each of %d CPUs", most, len(load)))
 	default:

@@ -316,7 +316,7 @@ func TestCPUsAreFilledEvenly(t *testing.T) {
 			if most != least {
 				t.Errorf("%s on %s: from %d to %d workers a CPU", name, spec, least, most)
 			}
-			if !slices.ContainsFunc(p.Notes, func(s string) bool { return strings.Contains(s, "workers share") }) {
+			if !slices.ContainsFunc(p.Notes, func(s string) bool { return strings.Contains(s, " share ") }) {
 				t.Errorf("%s on %s: nothing says that CPUs are shared: %v", name, spec, p.Notes)
 			}
 			if name != "one-per-core" && name != "same-cpu" && len(p.Spare()) != 0 {
@@ -330,6 +330,7 @@ func TestPlacementsByName(t *testing.T) {
 	htt, _ := Describe("xeon-htt-2c")
 	opteron, _ := Describe("opteron-4x2")
 	big, _ := Describe("opteron-4x16")
+	plain, _ := Describe("pack:2 numa:1 core:2")
 	three := pairsOf(3)
 	for _, c := range []struct {
 		m       *Machine
@@ -354,10 +355,11 @@ func TestPlacementsByName(t *testing.T) {
 		{opteron, "hop=2", three, "0 6 1 7 2 4"},
 		{opteron, "partition=3:1", three, "6 0 7 1 6 2"},
 		{opteron, "smt", nil, "refused: no SMT siblings"},
+		{plain, "hop=1", nil, "refused: tells no distances between NUMA nodes"},
 		{opteron, "hop=3", nil, "refused: only 2 classes of NUMA distance: 16 22"},
 		{opteron, "llc", nil, "refused: does not tell its last-level caches"},
 		{opteron, "cpus=0+8", nil, "refused: CPU 8 is not present: choose among 0-7"},
-		{htt, "hop=1", nil, "refused: tells no distances"},
+		{htt, "hop=1", nil, "refused: this machine has only one NUMA node"},
 		{htt, "opteron", nil, "refused: ladder"},
 		// one server and its clients: it stands still, they keep the distance
 		{htt, "same-cpu", clientsOf(2, 1), "0 0 0"},
@@ -438,7 +440,7 @@ func TestLadders(t *testing.T) {
 		{"xeon-htt-2c", "htt", "same thread: same-cpu; sibling thread: smt; other core: core; other package: cross"},
 		{"opteron-4x2", "htt", "same thread: same-cpu; sibling thread: smt (this machine has no SMT siblings); other core: core; other package: cross"},
 		{"xeon-htt", "opteron", "same core: same-cpu; sibling core: core (this machine has no two cores in one package); " +
-			"1 hop: hop=1 (this machine tells no distances between NUMA nodes); other package: cross"},
+			"1 hop: hop=1 (this machine has only one NUMA node); other package: cross"},
 		{"xeon-htt", "smt", "smt: smt"},
 	} {
 		m, err := Describe(c.machine)

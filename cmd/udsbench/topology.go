@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -77,7 +78,7 @@ func (f *topologyFlags) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		if len(rungs) > 1 {
+		if rungs[0].Placement != f.placement { // a preset
 			doc.Ladder, err = f.climb(m, rungs)
 		} else {
 			doc.Placement, err = m.Place(f.placement, f.workers())
@@ -160,13 +161,15 @@ func (f *topologyFlags) climb(m *topology.Machine, rungs []topology.Rung) ([]top
 // this machine lacks it.
 func drawLadder(steps []topology.Step) string {
 	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, s := range steps {
 		text := "not here: " + s.Missing
 		if s.Missing == "" {
 			text = where(s.Placement)
 		}
-		fmt.Fprintf(&b, "%-15s %-9s %s\n", s.Label, s.Name, text)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Label, s.Name, text)
 	}
+	w.Flush()
 	return b.String()
 }
 
