@@ -73,7 +73,7 @@ func (r *Result) table(b *strings.Builder, p *Pair, m series.Metric) {
 	b.WriteByte('\n')
 	var rows [][]string
 	header := append([]string{"#"}, n.varying...)
-	rows = append(rows, append(header, "before", "after", "change", "surely between", "verdict"))
+	rows = append(rows, append(header, "before", "after", "change", "between (95 % sure)", "verdict"))
 	for _, c := range cells {
 		row := append([]string{strconv.Itoa(c.Number)}, n.values(c)...)
 		ratio := "-"
@@ -199,7 +199,7 @@ func (r *Result) Summary() string {
 func WriteEffects(w io.Writer, effects []Effect) error {
 	var b strings.Builder
 	b.WriteString("what each factor does on the average over all cells:\n\n")
-	rows := [][]string{{"factor", "from", "to", "change", "surely between", "cells", "from cell to cell"}}
+	rows := [][]string{{"factor", "from", "to", "change", "between (95 % sure)", "cells", "from cell to cell"}}
 	for _, e := range effects {
 		among := "-"
 		if e.Cells > 1 {
