@@ -81,6 +81,7 @@ type Sleep struct {
 type Thread struct {
 	TID, PID              int
 	On, Runnable, Blocked uint64
+	Life                  uint64 // the part of the window in which it was there
 	RunnableMax           uint64
 	Voluntary             uint64 // switches
 	Involuntary           uint64
@@ -269,6 +270,13 @@ func (t *Trace) Sleeps() ([]Sleep, []Thread, error) {
 			TID: int(tid), PID: int(th.Tgid), On: th.On, Runnable: th.Runnable, Blocked: th.Blocked,
 			RunnableMax: th.RunnableMax, Voluntary: uint64(th.Voluntary), Involuntary: uint64(th.Involuntary),
 			Wakes: uint64(th.Wakes), Migrations: uint64(th.Migrations), Seen: th.State != unknown,
+		}
+		from, to := max(th.Born, t.opened), t.closed
+		if th.State == gone {
+			to = min(th.Since, t.closed)
+		}
+		if from < to {
+			r.Life = to - from
 		}
 		if since := max(th.Since, t.opened); since < t.closed {
 			d := t.closed - since

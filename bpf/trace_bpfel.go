@@ -79,6 +79,7 @@ type traceThread struct {
 	Runnable    uint64
 	Blocked     uint64
 	Waking      uint64
+	Born        uint64
 	RunnableMax uint64
 	State       uint32
 	Cpu         uint32

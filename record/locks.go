@@ -102,6 +102,7 @@ type Sleep struct {
 type ThreadTime struct {
 	PID           int    `json:"pid"`
 	TID           int    `json:"tid"`
+	LifeNS        int64  `json:"life_ns"` // the part of the window in which it was there; on, runnable and blocked make it up
 	OnNS          int64  `json:"on_ns"`
 	RunnableNS    int64  `json:"runnable_ns"`
 	BlockedNS     int64  `json:"blocked_ns"`

@@ -188,7 +188,7 @@ func (t *Trace) threads(in []bpf.Thread) []record.ThreadTime {
 			continue
 		}
 		seen[th.TID] = true
-		out = append(out, record.ThreadTime{PID: th.PID, TID: th.TID, OnNS: int64(th.On), RunnableNS: int64(th.Runnable), BlockedNS: int64(th.Blocked),
+		out = append(out, record.ThreadTime{PID: th.PID, TID: th.TID, LifeNS: int64(th.Life), OnNS: int64(th.On), RunnableNS: int64(th.Runnable), BlockedNS: int64(th.Blocked),
 			RunnableMaxNS: int64(th.RunnableMax), Voluntary: int64(th.Voluntary), Involuntary: int64(th.Involuntary), Wakes: int64(th.Wakes), Migrations: int64(th.Migrations)})
 	}
 	for _, pid := range t.opt.PIDs {
@@ -201,9 +201,9 @@ func (t *Trace) threads(in []bpf.Thread) []record.ThreadTime {
 			if err != nil || seen[tid] {
 				continue
 			}
-			r := record.ThreadTime{PID: pid, TID: tid}
+			r := record.ThreadTime{PID: pid, TID: tid, LifeNS: t.trace.WindowNS()}
 			if state := stateOf(pid, tid); state == 'S' || state == 'D' || state == 'T' {
-				r.BlockedNS = t.trace.WindowNS()
+				r.BlockedNS = r.LifeNS
 			} else {
 				r.Unavailable = "it never switched in the window, so it ran, or waited for a CPU, all the time"
 			}

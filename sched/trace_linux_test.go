@@ -186,8 +186,8 @@ func TestTraceAgrees(t *testing.T) {
 	var on, theirOn, waited, theirWaited int64
 	for _, th := range s.Threads {
 		if th.Unavailable == "" {
-			if sum := th.OnNS + th.RunnableNS + th.BlockedNS; math.Abs(float64(sum-window)) > 0.01*float64(window) {
-				t.Errorf("thread %d: %d on + %d runnable + %d blocked is not the window of %d ns", th.TID, th.OnNS, th.RunnableNS, th.BlockedNS, window)
+			if sum := th.OnNS + th.RunnableNS + th.BlockedNS; math.Abs(float64(sum-th.LifeNS)) > 0.001*float64(window) {
+				t.Errorf("thread %d: %d on + %d runnable + %d blocked are not the %d ns that it was there", th.TID, th.OnNS, th.RunnableNS, th.BlockedNS, th.LifeNS)
 			}
 		}
 		f, ok := theirs[th.TID]
@@ -195,6 +195,9 @@ func TestTraceAgrees(t *testing.T) {
 			continue
 		}
 		found++
+		if th.LifeNS != window {
+			t.Errorf("thread %d: there for %d of %d ns", th.TID, th.LifeNS, window)
+		}
 		// The thread's own window is a little shorter: it begins at the
 		// start and ends before its report.
 		if d := th.Voluntary - f.voluntary; d < 0 || d > 3 {
@@ -203,12 +206,13 @@ func TestTraceAgrees(t *testing.T) {
 		if d := th.Involuntary - f.involuntary; d < -1 || d > 3 {
 			t.Errorf("thread %d: %d involuntary switches, by getrusage %d", th.TID, th.Involuntary, f.involuntary)
 		}
+		t.Logf("thread %d: on %d (%+d), waiting %d (%+d), %d migrations", th.TID, th.OnNS, th.OnNS-f.on, th.RunnableNS, th.RunnableNS-f.waited, th.Migrations)
 		on, theirOn, waited, theirWaited = on+th.OnNS, theirOn+f.on, waited+th.RunnableNS, theirWaited+f.waited
 	}
 	if found != len(theirs) {
 		t.Fatalf("%d of %d threads were seen", found, len(theirs))
 	}
-	t.Logf("on CPU %d ns, by schedstat %d; waiting %d, by schedstat %d", on, theirOn, waited, theirWaited)
+	t.Logf("on CPU %d ns, by schedstat %d; waiting %d, by schedstat %d; %d of %d events lost", on, theirOn, waited, theirWaited, *tr.Instrument().Lost, *tr.Instrument().Calls)
 	if math.Abs(float64(on-theirOn)) > 0.03*float64(theirOn)+1e6 {
 		t.Errorf("on CPU %d ns, by schedstat %d", on, theirOn)
 	}

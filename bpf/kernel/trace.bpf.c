@@ -448,6 +448,7 @@ struct thread {
 	u64 since;
 	u64 on, runnable, blocked;
 	u64 waking; // when a waker began, 0 when the wake-up is over
+	u64 born;   // 0 where it was before the trace
 	u64 runnable_max;
 	u32 state, cpu, waker, tgid;
 	u32 voluntary, involuntary, wakes, migrations;
@@ -686,7 +687,7 @@ int sched_wakeup_new(u64 *ctx)
 
 	if (th) {
 		th->state = RUNNABLE;
-		th->since = bpf_ktime_get_ns();
+		th->since = th->born = bpf_ktime_get_ns();
 	}
 	return 0;
 }
