@@ -95,6 +95,9 @@ func (Catalogue) Fill(c record.Cell) record.Cell {
 		c.Response = 0
 		if w.Operation == RoundTrip {
 			c.Response = defaultBytes
+			if w.Response != 0 {
+				c.Response = w.Response
+			}
 		}
 	}
 	c.Params = w.fillParams(c.Params)

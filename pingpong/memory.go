@@ -103,6 +103,7 @@ type Slot struct {
 	Migrations1 int64 // after stop
 	Errors      [errorKinds]uint64
 	Bytes       uint64 // that a profile's client sent and received
+	LockWaits   uint64 // times that a profile's server found its own lock taken
 
 	Fail   uint32 // 0, or one of the fail codes
 	Errno  uint32

@@ -56,6 +56,14 @@ func rawWaitUntil(word *uint32, val uint32, t int64) {
 		unsafe.Sizeof(ut), uintptr(unsafe.Pointer(&ut)), 0)
 }
 
+// rawWakeOne wakes one who waits on word. It may be called inside the timed loop.
+//
+//go:nosplit
+//go:norace
+func rawWakeOne(word *uint32) {
+	syscall.RawSyscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWake, 1, 0, 0, 0)
+}
+
 // wakeAll wakes all who wait on word.
 func wakeAll(word *uint32) {
 	syscall.Syscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWake, 1<<31-1, 0, 0, 0)

@@ -43,6 +43,14 @@ func rawWaitUntil(word *uint32, val uint32, t int64) {
 	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWaitBitset, uintptr(val), uintptr(unsafe.Pointer(&ts)), 0, futexAnyBit)
 }
 
+// rawWakeOne wakes one who waits on word. It may be called inside the timed loop.
+//
+//go:nosplit
+//go:norace
+func rawWakeOne(word *uint32) {
+	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1, 0, 0, 0)
+}
+
 // wakeAll wakes all who wait on word.
 func wakeAll(word *uint32) {
 	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1<<31-1, 0, 0, 0)

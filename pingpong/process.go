@@ -64,6 +64,12 @@ func WorkerMain() int {
 		return 1
 	}
 	unix.Close(MemoryFD)
+	if spec.Script != nil {
+		if err := useScript(spec.Cell.Workload, spec.Script); err != nil {
+			fmt.Fprintf(os.Stderr, "udsbench worker: profile: %v\n", err)
+			return 1
+		}
+	}
 	if p.workload, err = Lookup(spec.Cell.Workload); err != nil {
 		fmt.Fprintf(os.Stderr, "udsbench worker: %v\n", err)
 		return 1
@@ -302,6 +308,7 @@ func (p *process) prepare(i int) (*Worker, error) {
 		// Clients start in turn, not all at once.
 		w.interval = int64(1e9) * int64(spec.Cell.Parallel) / int64(rate)
 		w.next = w.interval * int64(ws.Index) / int64(spec.Cell.Parallel)
+		fineTimers()
 	}
 	if goroutine {
 		w.gio = int32(i)

@@ -14,6 +14,10 @@ func threadID() int {
 	return int(id)
 }
 
+// fineTimers has nothing to set here: kern.timecounter.alloweddeviation holds for
+// the whole system.
+func fineTimers() {}
+
 // openSchedstat has nothing to open here: FreeBSD keeps no run-queue delay by thread.
 func openSchedstat(slot *Slot) int32 {
 	slot.StatErrno = int32(unix.ENOSYS)

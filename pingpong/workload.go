@@ -54,6 +54,7 @@ type Workload struct {
 	Only        string            // the one operating system that has it; "": all
 	Why         string            // with Only: why the others lack it
 	Request     int               // default bytes; 0: 64
+	Response    int               // default bytes where something comes back; 0: 64
 
 	Model            string            // default of clients; "": process
 	ServerModel      string            // default where clients are processes; "": the clients' model
@@ -111,12 +112,16 @@ func (w *Workload) complete() {
 	}
 }
 
-// Lookup returns the workload of that name, or an error that lists the names.
+// Lookup returns the workload of that name, which may be a profile's, or an
+// error that lists the names.
 func Lookup(name string) (*Workload, error) {
 	if w := registry[name]; w != nil {
 		return w, nil
 	}
-	return nil, fmt.Errorf("workload %q is not known; there are %s", name, join(Names()))
+	if strings.HasPrefix(name, ProfilePrefix) {
+		return lookupProfile(name)
+	}
+	return nil, fmt.Errorf("workload %q is not known; there are %s, and %sNAME", name, join(Names()), ProfilePrefix)
 }
 
 // Names lists the workloads in alphabetical order.

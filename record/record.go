@@ -176,9 +176,10 @@ type Run struct {
 	WarmupS     *float64   `json:"warmup_s,omitempty"`
 	Ops         *uint64    `json:"ops,omitempty"`
 	OpsPerS     *float64   `json:"ops_per_s,omitempty"`
-	BytesPerS   *float64   `json:"bytes_per_s,omitempty"` // payload of the operations, both directions; each byte once
-	Lost        *uint64    `json:"lost,omitempty"`        // messages sent from gate 2 to stop that never came
-	Fairness    *float64   `json:"fairness,omitempty"`    // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
+	BytesPerS   *float64   `json:"bytes_per_s,omitempty"`     // payload of the operations, both directions; each byte once
+	Lost        *uint64    `json:"lost,omitempty"`            // messages sent from gate 2 to stop that never came
+	LockWaits   *uint64    `json:"user_lock_waits,omitempty"` // times that a profile's server found its own lock taken, from gate 2 to stop
+	Fairness    *float64   `json:"fairness,omitempty"`        // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
 	Slices      []uint64   `json:"slices,omitempty"`
 	SliceNS     []int64    `json:"slice_ns,omitempty"` // true length of each slice, midpoint to midpoint
 	ScanNS      *int64     `json:"scan_ns,omitempty"`  // the longest reading of all counters

@@ -18,7 +18,7 @@ import (
 
 // figures are the names of the run's figures that a failed run has none of.
 var figures = []string{"window_s", "warmup_s", "ops", "ops_per_s", "slices", "scan_ns", "start_skew_ns", "connect_ns",
-	"latency_ns", "histogram", "bytes_per_s", "lost", "fairness", "cpu_ns", "switches", "migrations", "run_delay_ns", "roles", "host"}
+	"latency_ns", "histogram", "bytes_per_s", "lost", "user_lock_waits", "fairness", "cpu_ns", "switches", "migrations", "run_delay_ns", "roles", "host"}
 
 // collectFailed notes who took part in a run that failed.
 func (r *run) collectFailed() {
@@ -307,6 +307,15 @@ func (r *run) messages() {
 		rec.BytesPerS = &rate
 	} else {
 		rec.Missing("bytes_per_s", "an operation of "+w.Name+" carries no message")
+	}
+	if lock := r.cell.Params["lock"]; lock == "" || lock == "none" {
+		rec.Missing("user_lock_waits", "the server has no lock of its own here")
+	} else {
+		var n uint64
+		for i := range r.workers() {
+			n += r.memory.Slot(i).LockWaits
+		}
+		rec.LockWaits = &n
 	}
 	switch {
 	case w.Operation != pingpong.Message:

@@ -88,7 +88,12 @@ func prepare(cell record.Cell, opt Options) (*run, error) {
 	if r.opt.CPUs != nil && len(r.opt.CPUs) != r.workers() {
 		return nil, fmt.Errorf("placement of %d workers for a cell with %d", len(r.opt.CPUs), r.workers())
 	}
-	r.rec.Missing("work_clock_cost_ns", w.Name+" calls no clock as its work")
+	if clock, err := pingpong.WorkClock(cell); err == nil {
+		cost := clock.CostNS()
+		r.rec.WorkClockNS = &cost
+	} else {
+		r.rec.Missing("work_clock_cost_ns", err.Error())
+	}
 	if w.Spins {
 		r.spinPerUS = pingpong.CalibrateSpin()
 	}
