@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,6 +41,7 @@ type Input struct {
 	Discard   int             // first runs of each series to leave out, or series.Auto
 	Unit      string          // UnitBoot, UnitRun, or "": what the data allow
 	Factors   []string        // what is meant to differ: fields of a cell, or of the environment
+	Together  bool            // the sides come from the same sessions: runs of one block belong together
 }
 
 // Result is all that was found.
@@ -59,6 +61,8 @@ type Pair struct {
 	Only          string // "this boot only", or "" where boots are the unit
 	Cells         []*Cell
 	Ladders       []*Ladder
+
+	together bool
 }
 
 // Cell is one cell of one pair, in one metric.
@@ -119,6 +123,7 @@ func Compare(in Input) (*Result, error) {
 	for i, p := range r.Pairs {
 		r.Confounders = append(r.Confounders, confounders(in, in.Sides[0], in.Sides[i+1], p)...)
 		p.reason(in, in.Sides[0], in.Sides[i+1])
+		r.Warnings = append(r.Warnings, p.warnings()...)
 	}
 	return r, nil
 }
@@ -169,7 +174,10 @@ func (r *Result) Find(text string) (*Cell, error) {
 }
 
 func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
-	p := &Pair{Before: before.Name, After: after.Name}
+	p := &Pair{Before: before.Name, After: after.Name, together: in.Together}
+	if err := distinct(before, after); err != nil {
+		return nil, err
+	}
 	var err error
 	if p.Unit, p.Only, err = unitOf(in.Unit, before, after); err != nil {
 		return nil, err
@@ -185,8 +193,9 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 				common++
 			}
 		}
+		var cells []*Cell
 		for _, k := range order1 {
-			c := &Cell{Number: 1 + r.count() + len(p.Cells), Metric: m, Pair: p, Ratio: math.NaN(), Rank: math.NaN(), Adjusted: math.NaN()}
+			c := &Cell{Metric: m, Pair: p, Ratio: math.NaN(), Rank: math.NaN(), Adjusted: math.NaN()}
 			for _, all := range [][]*series.Series{g2[k], g1[k]} {
 				if len(all) > 0 {
 					c.Cell = all[0].Cell
@@ -195,6 +204,11 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 			c.Before = sampleOf(before.Name, g1[k], p.Unit, in.Discard)
 			c.After = sampleOf(after.Name, g2[k], p.Unit, in.Discard)
 			c.measure()
+			cells = append(cells, c)
+		}
+		slices.SortStableFunc(cells, func(a, b *Cell) int { return inOrderOf(a.Cell, b.Cell) })
+		for _, c := range cells {
+			c.Number = 1 + r.count() + len(p.Cells)
 			p.Cells = append(p.Cells, c)
 		}
 	}
@@ -202,6 +216,45 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 		return nil, fmt.Errorf("%s and %s: %w; a field that is meant to differ is named with --factor", before.Name, after.Name, ErrNothing)
 	}
 	return p, nil
+}
+
+// inOrderOf sorts cells by their fields, numbers as numbers, so that a sweep
+// over parallel reads down the table.
+func inOrderOf(a, b record.Cell) int {
+	fa, fb := plan.Fields(a), plan.Fields(b)
+	for i := range min(len(fa), len(fb)) {
+		x, e1 := strconv.ParseFloat(fa[i].Value, 64)
+		y, e2 := strconv.ParseFloat(fb[i].Value, 64)
+		if e1 == nil && e2 == nil && x != y {
+			return cmp.Compare(x, y)
+		}
+		if c := cmp.Or(cmp.Compare(fa[i].Name, fb[i].Name), cmp.Compare(fa[i].Value, fb[i].Value)); c != 0 {
+			return c
+		}
+	}
+	return len(fa) - len(fb)
+}
+
+// distinct refuses a run that stands on both sides: it would be the same as
+// itself, with certainty.
+func distinct(before, after Side) error {
+	type key struct {
+		session, boot, start string
+		seq                  int
+	}
+	of := func(r *record.Run) key { return key{r.Session, r.Boot, r.Start, r.Seq} }
+	seen := map[key]bool{}
+	for i := range before.Runs {
+		if r := &before.Runs[i]; r.Start != "" {
+			seen[of(r)] = true
+		}
+	}
+	for i := range after.Runs {
+		if r := &after.Runs[i]; seen[of(r)] {
+			return fmt.Errorf("run %d of session %s is on both sides: a session is set against itself with --self", r.Seq, r.Session)
+		}
+	}
+	return nil
 }
 
 func (r *Result) count() int {
@@ -294,7 +347,8 @@ func (c *Cell) measure() {
 	m2, _, _ := moments(after)
 	c.Ratio = math.Exp(m2 - m1)
 	c.Components = components(c.Before, c.After)
-	if a, b, ok := pairUp(c.Before, c.After); ok && ordered {
+	a, b, ok := pairUp(c.Before, c.After)
+	if ok && ordered && c.Pair.together {
 		c.Diff = Pairs(a, b)
 		c.Rank = SignedRank(a, b)
 		c.Ratio = math.Exp(c.Diff.Log)

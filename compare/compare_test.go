@@ -81,7 +81,7 @@ func byFactor(t *testing.T, sources []Source, factor string, levels ...string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Compare(Input{Sides: sides, Threshold: DefaultThreshold, Discard: series.Auto, Factors: []string{factor}})
+	r, err := Compare(Input{Sides: sides, Threshold: DefaultThreshold, Discard: series.Auto, Factors: []string{factor}, Together: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +122,9 @@ func TestLockingPatchOf2006(t *testing.T) {
 func TestHTTMatrixOf2006(t *testing.T) {
 	sources := imported(t, "../importer/testdata/csv/smack-htt-matrix-2006-07.tsv")
 	r := byFactor(t, sources, "htt", "off", "on")
-	c := r.Cells()[0]
-	if c.Cell.Params["scheduler"] != "4BSD" || c.Cell.Params["thread_lib"] != "libthr" {
-		t.Fatalf("first cell %v", c.Cell.Params)
+	c, err := r.Find("scheduler 4BSD, thread_lib libthr")
+	if err != nil {
+		t.Fatal(err)
 	}
 	if got := 100 * (c.Ratio - 1); math.Abs(got-10.5) > 0.1 || c.Verdict != Faster || !slices.Contains(c.Notes, "this boot only") || c.Pair.Unit != UnitRun {
 		t.Errorf("4BSD and libthr: %+.2f %% %s %v unit %s", got, c.Verdict, c.Notes, c.Pair.Unit)
@@ -347,7 +347,7 @@ func TestBlocksArePaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Compare(Input{Sides: sides, Threshold: 0.02, Factors: []string{"model"}})
+	r, err := Compare(Input{Sides: sides, Threshold: 0.02, Factors: []string{"model"}, Together: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,6 +384,10 @@ func TestFailedCellsStayVisible(t *testing.T) {
 	}
 	if cs[1].Tests != 0 || cs[0].Tests != 1 {
 		t.Errorf("adjusted for %d tests, want the 1 that there was", cs[0].Tests)
+	}
+	before.Runs[3].Start = "2026-03-01T10:11:12Z"
+	if _, err := Compare(Input{Sides: []Side{before, before}}); err == nil || !strings.Contains(err.Error(), "is on both sides") {
+		t.Errorf("a session against itself: %v", err)
 	}
 	if _, err := Compare(Input{Sides: []Side{before, {Name: "c", Runs: campaign(3, "c", 1, 1, []record.Cell{cell("fanin", "tcp", 1)}, flat)}}}); !errors.Is(err, ErrNothing) {
 		t.Errorf("nothing in common: %v", err)

@@ -24,6 +24,9 @@ func newNames(cells []*Cell, factors []string) names {
 	}
 	var n names
 	isFactor := func(name string) bool {
+		if name == "address" && slices.Contains(factors, "transport") {
+			return true // it follows the transport
+		}
 		return slices.Contains(factors, name) || slices.Contains(factors, strings.ReplaceAll(name, "-", "_"))
 	}
 	n.constant, n.varying = plan.Varying(plain)

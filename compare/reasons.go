@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,7 +11,10 @@ func (p *Pair) reason(in Input, before, after Side) {
 	p.Ladders = p.ladders(in.Factors)
 	for _, l := range p.Ladders {
 		l.fit()
-		l.attribute(p, before, after)
+		// A lock can only have changed with the kernel.
+		if !slices.ContainsFunc(in.Factors, func(f string) bool { _, ok := field(l.Rungs[0].Cell, f); return ok }) {
+			l.attribute(p, before, after)
+		}
 	}
 	for _, c := range p.Cells {
 		if c.Verdict.Moved() {

@@ -165,8 +165,8 @@ func (s *Sample) withoutOutliers() (kept *Sample, outliers int) {
 
 // place is where a run stood: runs of one place belong together.
 type place struct {
-	session string
-	block   int
+	session, boot string
+	block         int
 }
 
 // pairUp gives the logarithms of both samples by block, where they were run in
@@ -178,7 +178,7 @@ func pairUp(before, after *Sample) (a, b []float64, ok bool) {
 		var order []place
 		for _, u := range s.Units {
 			for _, p := range u.Points {
-				k := place{p.Run.Session, p.Run.Block}
+				k := place{p.Run.Session, p.Run.Boot, p.Run.Block}
 				if m[k] == nil {
 					order = append(order, k)
 				}

@@ -157,7 +157,7 @@ func (f *compareFlags) byFactor(cmd *cobra.Command, in compare.Input, sources []
 			if err != nil {
 				return err
 			}
-			in.Sides, in.Factors = sides, []string{name}
+			in.Sides, in.Factors, in.Together = sides, []string{name}, true
 			if last, err = compare.Compare(in); err != nil {
 				return err
 			}

@@ -1,0 +1,57 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"udsbench/series"
+)
+
+// warnings says in plain words what the series of a pair have in them that a
+// reader should know before believing the words.
+func (p *Pair) warnings() []string {
+	var unsteady, warmup, drift []string
+	longest := 0.0
+	for _, c := range p.Cells {
+		if c.Metric.Name != p.Cells[0].Metric.Name {
+			break // the same runs again
+		}
+		for _, s := range []*Sample{c.Before, c.After} {
+			name := fmt.Sprintf("#%d %s", c.Number, s.Side)
+			for _, one := range s.Series {
+				if series.SteadyState(one.Values()).State == series.Unsteady {
+					unsteady = append(unsteady, name)
+				}
+				if series.DriftOf(one.Points).Seen() {
+					drift = append(drift, name)
+				}
+				if w := one.WarmUp(); w.Runs > 0 && 2*w.StartUp > w.Runs {
+					warmup = append(warmup, name)
+					longest = max(longest, w.LongestS)
+				}
+			}
+		}
+	}
+	var all []string
+	if unsteady != nil {
+		all = append(all, "no steady state, so all runs count: "+some(unsteady))
+	}
+	if warmup != nil {
+		all = append(all, fmt.Sprintf("most windows begin with start-up (up to %s s): warm-up is too short: %s", strconv.FormatFloat(longest, 'g', 2, 64), some(warmup)))
+	}
+	if drift != nil && !paired(p) {
+		all = append(all, "the rate drifts from the first block to the last: "+some(drift))
+	}
+	return all
+}
+
+// some names up to six.
+func some(names []string) string {
+	names = slices.Compact(names)
+	if len(names) > 6 {
+		return strings.Join(names[:6], ", ") + fmt.Sprintf(" and %d more", len(names)-6)
+	}
+	return strings.Join(names, ", ")
+}
