@@ -172,9 +172,9 @@ func (m *Machine) arrange(b *branch, seen []int) []int {
 	if m.Distances == nil {
 		return seen
 	}
-	if len(b.children) == 0 {
-		if node, found := m.ofNode[m.CPUs[b.index].Node]; found && !slices.Contains(seen, node) {
-			seen = append(seen, node)
+	if nodes := m.nodesOf(b); len(nodes) < 2 { // nothing to choose inside one node
+		if len(nodes) == 1 && !slices.Contains(seen, nodes[0]) {
+			seen = append(seen, nodes[0])
 		}
 		return seen
 	}
@@ -200,12 +200,7 @@ func (b *branch) looksLike(other *branch) bool {
 // farFrom is how far the nodes of a branch are from those seen, in the order
 // in which these were.
 func (m *Machine) farFrom(b *branch, seen []int) []int {
-	var nodes []int
-	for _, i := range b.leaves(nil) {
-		if node, found := m.ofNode[m.CPUs[i].Node]; found && !slices.Contains(nodes, node) {
-			nodes = append(nodes, node)
-		}
-	}
+	nodes := m.nodesOf(b)
 	var far []int
 	for _, from := range seen {
 		row := make([]int, 0, len(nodes))
@@ -216,6 +211,17 @@ func (m *Machine) farFrom(b *branch, seen []int) []int {
 		far = append(far, row...)
 	}
 	return far
+}
+
+// nodesOf returns the nodes below a branch, by their ranks in NodeNumbers.
+func (m *Machine) nodesOf(b *branch) []int {
+	var nodes []int
+	for _, i := range b.leaves(nil) {
+		if node, found := m.ofNode[m.CPUs[i].Node]; found && !slices.Contains(nodes, node) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
 }
 
 func (b *branch) leaves(into []int) []int {

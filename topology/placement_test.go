@@ -491,7 +491,7 @@ func TestAThousandWorkersAreQuick(t *testing.T) {
 					m.Place(name, workers)
 					best = min(best, time.Since(begin))
 				}
-				if best > 50*time.Millisecond {
+				if best > 50*time.Millisecond && !raceDetector {
 					t.Errorf("%s on %s: %v", name, spec, best)
 				}
 			}
