@@ -53,7 +53,7 @@
 // Package unframe (go run ./pid1/unframe) reads them back; where there is no
 // Go, from an undamaged console:
 //
-//	awk '$1=="udsbench|" && NF==5 && !seen[$3]++ {print $4}' console.log | base64 -d | tar xz
+//	awk '$1=="udsbench|" && NF==5 && $2!="begin" && !seen[$3]++ {print $4}' console.log | base64 -d | tar xz
 //
 // A root file system for FreeBSD needs the binary and empty directories /dev
 // and /tmp; for Linux an initramfs needs the binary as /init.

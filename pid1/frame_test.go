@@ -94,18 +94,34 @@ func TestFrameErrors(t *testing.T) {
 	}
 }
 
+// TestFrameRecorded reads what a booted machine's console held.
+func TestFrameRecorded(t *testing.T) {
+	console, err := os.Open("testdata/console.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer console.Close()
+	data, err := ReadFrame(console)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := Unpack(bytes.NewReader(data), dir); err != nil {
+		t.Fatal(err)
+	}
+	report, err := ReadReport(dir)
+	if err != nil || report.Status() != 0 || len(report.Commands) != 1 || report.Commands[0].Args[1] != "hello" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // FuzzReadFrame holds that whatever a console shows, only data whose checksum
 // stands in it comes back.
 func FuzzReadFrame(f *testing.F) {
-	console, err := os.ReadFile("testdata/console.txt")
-	if err != nil {
-		f.Fatal(err)
+	for _, n := range []int{0, 1, 200} {
+		f.Add([]byte(framed(f, sampleBytes(n))))
 	}
-	if _, err := ReadFrame(bytes.NewReader(console)); err != nil {
-		f.Errorf("testdata/console.txt: %v", err)
-	}
-	f.Add(console)
-	f.Add([]byte(framed(f, []byte("x"))))
+	f.Add([]byte("[    0.1] boot\r\n" + strings.ReplaceAll(framed(f, []byte("x")), "\n", "\r\n")))
 	f.Add([]byte("udsbench| begin 00000000 99999999999 0000000000000000000000000000000000000000000000000000000000000000\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := ReadFrame(bytes.NewReader(text))

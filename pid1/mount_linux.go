@@ -44,8 +44,11 @@ func mountV1() error {
 		return err
 	}
 	err := unix.Mount("cgroup", v1Cpuset, "cgroup", 0, "cpuset")
-	if errors.Is(err, unix.EBUSY) {
+	switch {
+	case errors.Is(err, unix.EBUSY):
 		return errors.New("cgroup2 holds the cpuset controller: this line must stand before any cpuset")
+	case errors.Is(err, unix.EINVAL):
+		return errors.New("this kernel has no cpusets of version 1 (CONFIG_CPUSETS_V1)")
 	}
 	return err
 }
