@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"udsbench/record"
+	"udsbench/sched"
 )
 
 // Transports and Models list what the command line takes, in the order of the
@@ -67,7 +68,7 @@ func (Catalogue) Fill(c record.Cell) record.Cell {
 	}
 	set(&c.Placement, "free")
 	set(&c.Clock, "vdso")
-	set(&c.Policy, "inherit")
+	set(&c.Policy, InheritPolicy)
 	if c.Model == "" {
 		c.Model = "process"
 		if c.OneProcess {
@@ -126,6 +127,9 @@ func (Catalogue) Check(c record.Cell) error {
 	if err := checkModels(w, c); err != nil {
 		return err
 	}
+	if err := checkPolicy(c); err != nil {
+		return err
+	}
 	if c.Parallel < 1 || c.Parallel > maxParallel {
 		return fmt.Errorf("parallel %d is not between 1 and %d", c.Parallel, maxParallel)
 	}
@@ -176,6 +180,29 @@ func checkAddress(w *Workload, c record.Cell) error {
 	}
 	if can := w.AddressesOver(c.Transport); !slices.Contains(can, c.Address) {
 		return fmt.Errorf("%s over %s cannot meet by %s; it can by %s", w.Name, c.Transport, c.Address, join(can))
+	}
+	return nil
+}
+
+// InheritPolicy is the policy of workers that are told nothing: what the
+// program was started with.
+const InheritPolicy = "inherit"
+
+func checkPolicy(c record.Cell) error {
+	realTime := false
+	if c.Policy != InheritPolicy {
+		p, err := sched.ParsePolicy(c.Policy)
+		if err != nil {
+			return err
+		}
+		realTime = p.RealTime()
+	}
+	nice := c.NiceClient != 0 || c.NiceServer != 0
+	if (c.Policy != InheritPolicy || nice) && (c.Model == "goroutine" || c.ServerModel == "goroutine") {
+		return fmt.Errorf("policy %s, nice %d and %d: goroutines have no thread of their own to be told; use --model thread", c.Policy, c.NiceClient, c.NiceServer)
+	}
+	if realTime && nice {
+		return fmt.Errorf("policy %s: a nice value means nothing to it; leave --nice-client and --nice-server out", c.Policy)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"udsbench/affinity"
 	"udsbench/record"
+	"udsbench/sched"
 )
 
 func init() {
@@ -214,6 +215,15 @@ func (p *process) work(i int) {
 	if ws.Role == record.Client {
 		step = p.workload.Client
 	}
+	// Last of all before gate 2: the way there is not under test.
+	nice := p.spec.Cell.NiceServer
+	if ws.Role == record.Client {
+		nice = p.spec.Cell.NiceClient
+	}
+	if err := Tell(p.spec.Cell.Policy, nice); err != nil {
+		fail(ctl, slot, failSetup, 0, err)
+		return
+	}
 	ctl.reach(slot, Ready)
 	if ctl.awaitPhase(PhaseWarmup) == PhaseAbort {
 		return
@@ -252,6 +262,24 @@ func (p *process) ended(code uintptr) bool {
 		return p.spec.Cell.Transport == "unix-dgram"
 	}
 	return false
+}
+
+// Tell gives the calling thread a policy and a nice value, and reads both back.
+// InheritPolicy with a nice value keeps the policy that it has.
+func Tell(text string, nice int) (err error) {
+	if text == InheritPolicy && nice == 0 {
+		return nil
+	}
+	var policy sched.Policy
+	if text == InheritPolicy {
+		policy, _, err = sched.Current(0)
+	} else {
+		policy, err = sched.ParsePolicy(text)
+	}
+	if err != nil {
+		return err
+	}
+	return sched.Apply(policy, nice)
 }
 
 // prepare pins the worker and makes its memory where it now runs.

@@ -79,19 +79,18 @@ func (l *Load) Trouble(ctx context.Context) error { return l.run.trouble(ctx) }
 // Stop ends the load by its own protocol and removes all traces of it.
 func (l *Load) Stop(ctx context.Context) error {
 	r := l.run
-	err := r.close(func() error {
+	err := r.above(func() error {
 		r.turn(pingpong.PhaseCool)
-		r.turn(pingpong.PhaseStop)
-		if err := r.await(ctx, pingpong.Gone, r.clients, "to leave after stop"); err != nil {
-			return err
-		}
+		return r.stop(ctx)
+	})
+	if err == nil {
 		r.turn(pingpong.PhaseLeft)
-		if err := r.await(ctx, pingpong.Done, r.workers(), "to end after the clients had left"); err != nil {
-			return err
-		}
-		return r.family.wait(ctx, r.patience())
-	}())
-	return err
+		err = r.await(ctx, pingpong.Done, r.workers(), "to end after the clients had left")
+	}
+	if err == nil {
+		err = r.family.wait(ctx, r.patience())
+	}
+	return r.close(err)
 }
 
 // Alternate lets two or more parked lanes take turns of the given length, for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -170,13 +171,15 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// end stops the load, waits until every process has ended, and fills the
+// stop ends the load: those who leave first leave.
+func (r *run) stop(ctx context.Context) error {
+	r.turn(pingpong.PhaseStop)
+	return r.await(ctx, pingpong.Gone, r.clients, "to leave after stop")
+}
+
+// end lets those go who are left, waits until every process has ended, and fills the
 // record from the workers' slots.
 func (r *run) end(ctx context.Context) error {
-	r.turn(pingpong.PhaseStop)
-	if err := r.await(ctx, pingpong.Gone, r.clients, "to leave after stop"); err != nil {
-		return err
-	}
 	r.turn(pingpong.PhaseLeft)
 	if err := r.await(ctx, pingpong.Done, r.workers(), "to end after the clients had left"); err != nil {
 		return err
@@ -258,7 +261,7 @@ func (r *run) trouble(ctx context.Context) error {
 		if e := r.family.deadBySignal(); e != nil {
 			return r.blame(e)
 		}
-		time.Sleep(10 * time.Millisecond)
+		sleepUntil(pingpong.Nanotime() + int64(10*time.Millisecond)) // no timer of the runtime: its threads stand below real-time workers
 	}
 	for i := range r.workers() {
 		role, index := r.role(i)
@@ -370,4 +373,24 @@ func NotRun(cell record.Cell, why error) *record.Run {
 		rec.Missing(name, "the run failed")
 	}
 	return rec
+}
+
+// ProbePolicy reports why a thread here may not be told the cell's policy and
+// nice values: the privilege or limit that is missing. It tries them on a
+// thread of its own, which ends.
+func ProbePolicy(c record.Cell) error {
+	for _, nice := range []int{c.NiceClient, c.NiceServer} {
+		if c.Policy == pingpong.InheritPolicy && nice == 0 {
+			continue
+		}
+		done := make(chan error)
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with what it was told
+			done <- pingpong.Tell(c.Policy, nice)
+		}()
+		if err := <-done; err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"udsbench/sched"
 )
 
 const rusageThread = unix.RUSAGE_THREAD
@@ -13,9 +15,9 @@ const rusageThread = unix.RUSAGE_THREAD
 // where it may, else a negative nice value, else not at all. Children and new
 // threads do not inherit it.
 func raise() string {
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: sched.TopPriority + 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	if unix.SchedSetAttr(0, &attr, 0) == nil {
-		return "SCHED_FIFO 1"
+		return fmt.Sprintf("SCHED_FIFO %d", attr.Priority)
 	}
 	for _, nice := range []int{-20, -10, -5} {
 		if unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), nice) == nil {

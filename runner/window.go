@@ -36,10 +36,14 @@ type edge struct {
 // seen it close. It runs on a thread of its own, above the workers where it may.
 func (r *run) measure(ctx context.Context) error {
 	return r.above(func() error {
+		window := r.timedWindow
 		if r.opt.Ops > 0 {
-			return r.countedWindow(ctx)
+			window = r.countedWindow
 		}
-		return r.timedWindow(ctx)
+		if err := window(ctx); err != nil {
+			return err
+		}
+		return r.stop(ctx)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"udsbench/record"
 	"udsbench/report"
 	"udsbench/runner"
+	"udsbench/sched"
 	"udsbench/suite"
 	"udsbench/topology"
 )
@@ -42,6 +43,9 @@ var listHelp = map[string]string{
 	"server-model": "servers as process, thread or goroutine",
 	"one-process":  "both roles in one process: yes, no",
 	"placement":    "which CPU each worker is pinned to (udsbench list, udsbench topology)",
+	"policy":       "of the workers: " + sched.PolicyHelp,
+	"nice-client":  "nice value of clients",
+	"nice-server":  "nice value of servers",
 	"request":      "bytes from client to server, as 64, 4k, 1MiB",
 	"response":     "bytes from server to client",
 	"clock":        "how operations are timed: none, vdso, syscall, tsc, every=N",
@@ -118,7 +122,7 @@ func (c catalogue) Check(cell record.Cell) error {
 		// What is refused is named by whoever shows the reason.
 		return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("placement %q: ", cell.Placement)))
 	}
-	return nil
+	return runner.ProbePolicy(cell)
 }
 
 // plan reads the flags into a plan. Its errors are wrong usage.
