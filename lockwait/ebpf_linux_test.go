@@ -195,55 +195,67 @@ func TestCountsAgreeWithPerf(t *testing.T) {
 	}
 	for _, name := range []string{"writers", "readers", "churn", "rights"} {
 		t.Run(name, func(t *testing.T) {
-			c := startLoad(t, name)
-			p := startPerf(t, perf, c.cmd.Process.Pid)
-			s := newEBPF(Options{})
-			if err := s.Start(Target{PIDs: []int{c.cmd.Process.Pid}}); err != nil {
-				t.Fatal(err)
-			}
-			p.tell("enable")
-			s.Open()
-			c.run(loadTime)
-			s.Close()
-			p.tell("disable")
-			rows, err := s.Stop()
-			if err != nil {
-				t.Fatal(err)
-			}
-			ref := p.stop()
-			inst := s.Instrument()
-			ours, theirs := *inst.Events+*inst.Lost, ref.events+ref.lost
-			t.Logf("%s: events %d + %d lost, by perf %d + %d", name, *inst.Events, *inst.Lost, ref.events, ref.lost)
-			if theirs < 100 {
-				t.Fatalf("perf saw %d events: too few to compare", theirs)
-			}
-			if d := max(ours-theirs, theirs-ours); d*100 > theirs {
-				t.Errorf("%d events, by perf %d", ours, theirs)
-			}
-			if ref.lost > 0 || *inst.Lost > 0 {
-				return
-			}
-			// Site by site: spinlocks begin once a wait.
-			for _, r := range rows[:min(len(rows), 10)] {
-				if r.Kind != "spinlock" || r.Where != record.InWorkers || *r.Count < 100 {
-					continue
-				}
-				same, locks := int64(0), map[string]bool{}
-				for k, n := range ref.sites {
-					if k.site == r.Site && k.caller == r.Caller {
-						same += n
-						locks[k.lock] = true
-					}
-				}
-				if d := max(same-*r.Count, *r.Count-same); d*100 > same+100 {
-					t.Errorf("%s from %s: %d waits, by perf %d", r.Site, r.Caller, *r.Count, same)
-				}
-				if len(locks) != *r.Addresses {
-					t.Errorf("%s from %s: %d locks, by perf %d", r.Site, r.Caller, *r.Addresses, len(locks))
+			for range 4 {
+				if compareWithPerf(t, perf, name) {
+					return
 				}
 			}
+			t.Skip("too few waits to compare: this machine is too busy, or too idle")
 		})
 	}
+}
+
+// compareWithPerf is false where there was too little to compare.
+func compareWithPerf(t *testing.T, perf, name string) bool {
+	t.Helper()
+	c := startLoad(t, name)
+	p := startPerf(t, perf, c.cmd.Process.Pid)
+	s := newEBPF(Options{})
+	if err := s.Start(Target{PIDs: []int{c.cmd.Process.Pid}}); err != nil {
+		t.Fatal(err)
+	}
+	p.tell("enable")
+	s.Open()
+	c.run(loadTime)
+	s.Close()
+	p.tell("disable")
+	rows, err := s.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := p.stop()
+	inst := s.Instrument()
+	ours, theirs := *inst.Events+*inst.Lost, ref.events+ref.lost
+	t.Logf("%s: events %d + %d lost, by perf %d + %d", name, *inst.Events, *inst.Lost, ref.events, ref.lost)
+	if theirs < 200 {
+		return false
+	}
+	if d := max(ours-theirs, theirs-ours); d*100 > theirs {
+		t.Errorf("%d events, by perf %d", ours, theirs)
+	}
+	if ref.lost > 0 || *inst.Lost > 0 {
+		return true
+	}
+	// Site by site: spinlocks begin once a wait.
+	for _, r := range rows[:min(len(rows), 10)] {
+		if r.Kind != "spinlock" || r.Where != record.InWorkers || *r.Count < 100 {
+			continue
+		}
+		same, locks := int64(0), map[string]bool{}
+		for k, n := range ref.sites {
+			if k.site == r.Site && k.caller == r.Caller {
+				same += n
+				locks[k.lock] = true
+			}
+		}
+		if d := max(same-*r.Count, *r.Count-same); d*100 > same+100 {
+			t.Errorf("%s from %s: %d waits, by perf %d", r.Site, r.Caller, *r.Count, same)
+		}
+		if len(locks) != *r.Addresses {
+			t.Errorf("%s from %s: %d locks, by perf %d", r.Site, r.Caller, *r.Addresses, len(locks))
+		}
+	}
+	return true
 }
 
 // perfRun is a perf record under way, off until told.

@@ -2,5 +2,5 @@ package lockwait
 
 // sources lists what Linux has, the best first.
 func sources(o Options) []Source {
-	return []Source{newEBPF(o), newLockstat()}
+	return []Source{newEBPF(o), newPerf(o), newLockstat(), newWchan()}
 }

@@ -1,0 +1,38 @@
+package lockwait
+
+import (
+	"udsbench/record"
+	"udsbench/sched"
+)
+
+// kinfoBlind is what sampling FreeBSD's threads cannot see.
+var kinfoBlind = []string{
+	"how often and how long: a sample is a thread seen waiting, no more",
+	"waits that spin: adaptive locks spin while their owner runs, and their waiters look running",
+	"more than the first 8 characters of a lock's name",
+	bouncing,
+}
+
+// sightOfKinfo says what a FreeBSD thread waits for: a lock (top shows those
+// as *name), or a wait message.
+func sightOfKinfo(k sched.Kinfo) *sight {
+	switch {
+	case k.LockBlocked && k.LockName != "":
+		// Names are cut at 8 characters: classes go by their beginnings.
+		return &sight{"*" + k.LockName, "blocked on a lock", classOfLock(k.LockName)}
+	case k.WaitMessage != "" && (k.State == sched.StateSleep || k.State == sched.StateWait || k.State == sched.StateLock):
+		class := record.ClassOther
+		switch k.WaitMessage {
+		case "sbwait", "accept", "soclos", "unpgc":
+			class = record.ClassSocket
+		case "uwait", "umtxn", "urdlck", "uwrlck", "usem", "ucond":
+			class = record.ClassUser
+		case "kqread", "select":
+			class = record.ClassDescriptors
+		case "piperd", "pipewr", "pipdwt":
+			class = record.ClassVFS
+		}
+		return &sight{k.WaitMessage, "asleep", class}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package lockwait
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"udsbench/record"
+
+	"syscall"
+)
+
+// Both sources on one run: the same waits at the same sites on the same locks.
+func TestPerfAgreesWithEBPF(t *testing.T) {
+	needTrace(t, newEBPF(Options{}))
+	needTrace(t, newPerf(Options{}))
+	for _, name := range []string{"readers", "churn", "rights"} {
+		t.Run(name, func(t *testing.T) {
+			for range 4 {
+				if compareSources(t, name) {
+					return
+				}
+			}
+			t.Skip("too few waits to compare: this machine is too busy, or too idle")
+		})
+	}
+}
+
+// compareSources is false where there was too little to compare.
+func compareSources(t *testing.T, name string) bool {
+	t.Helper()
+	c := startLoad(t, name)
+	a, b := newEBPF(Options{}), newPerf(Options{})
+	target := Target{PIDs: []int{c.cmd.Process.Pid}}
+	for _, s := range []Source{a, b} {
+		if err := s.Start(target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Open()
+	b.Open()
+	c.run(loadTime)
+	b.Close()
+	a.Close()
+	want, err := a.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := b.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := *a.Instrument().Events+*a.Instrument().Lost, *b.Instrument().Events+*b.Instrument().Lost
+	t.Logf("%d events by eBPF, %d by perf (%d lost)", x, y, *b.Instrument().Lost)
+	if x < 200 {
+		return false
+	}
+	if max(x-y, y-x)*100 > x {
+		t.Errorf("%d events by eBPF, %d by perf", x, y)
+	}
+	if *a.Instrument().Lost+*b.Instrument().Lost > 0 {
+		return true
+	}
+	for _, w := range want {
+		if *w.Count < 100 || w.Kind == "futex" || w.Where != record.InWorkers {
+			continue
+		}
+		found := false
+		for _, h := range have {
+			if keyOf(&h) == keyOf(&w) {
+				found = true
+				if d := max(*h.Count-*w.Count, *w.Count-*h.Count); d*100 > *w.Count || *h.Addresses != *w.Addresses {
+					t.Errorf("%s from %s, %s: %d waits on %d locks by perf, %d on %d by eBPF", w.Site, w.Caller, w.Kind, *h.Count, *h.Addresses, *w.Count, *w.Addresses)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("perf did not see %s from %s, %s", w.Site, w.Caller, w.Kind)
+		}
+	}
+	return true
+}
+
+func TestReadFormat(t *testing.T) {
+	b, err := os.ReadFile("testdata/contention_begin.format")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := readFormat(string(b))
+	if err != nil || f.id != 408 || f.offset["lock_addr"] != 8 || f.offset["flags"] != 16 || f.offset["common_pid"] != 4 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, text := range []string{"", "ID: x\n", "ID: 1\n\tfield:int a;\tsize:4;\n"} {
+		if f, err := readFormat(text); err == nil {
+			t.Errorf("%q is %+v", text, f)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	p := newPerf(Options{})
+	p.begin = format{id: 408, offset: map[string]int{"lock_addr": 8, "flags": 16}}
+	p.end = format{id: 407, offset: map[string]int{"lock_addr": 8}}
+	f.Add([]byte("\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x18\x00\x00\x00\x98\x01\x00\x00\x00\x00\x00\x00\xab\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if e, ok := p.decode(b); ok && e.end && e.flags != 0 {
+			t.Fatalf("%+v", e)
+		}
+	})
+}
+
+// What better sources lack is named, and the next is taken.
+func TestChooseNamesWhatIsMissing(t *testing.T) {
+	masked := newPerf(Options{})
+	masked.tracefs = []string{t.TempDir()}
+	if err := masked.Probe(); err == nil || !strings.Contains(err.Error(), "tracefs") {
+		t.Errorf("without tracefs: %v", err)
+	}
+	old := filepath.Join(t.TempDir(), "tracing")
+	if err := os.MkdirAll(filepath.Join(old, "events/sched"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	masked.tracefs = []string{old}
+	if err := masked.Probe(); err == nil || !strings.Contains(err.Error(), "5.19") {
+		t.Errorf("without the tracepoints: %v", err)
+	}
+	absent := newLockstat()
+	absent.root = t.TempDir()
+	if err := absent.Probe(); err == nil || !strings.Contains(err.Error(), "CONFIG_LOCK_STAT") {
+		t.Errorf("without lock_stat: %v", err)
+	}
+	if _, _, err := Choose(Options{Source: "nonsense"}); err == nil || !strings.Contains(err.Error(), "ebpf") {
+		t.Errorf("an unknown source: %v", err)
+	}
+}
+
+const asNobody = "UDSBENCH_LOCKWAIT_NOBODY"
+
+// Without privilege there is still a source, and each better one says what it
+// would need.
+func TestWithoutPrivilege(t *testing.T) {
+	if os.Getenv(asNobody) != "" {
+		s, refused, err := Choose(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("source %s", s.Name())
+		for name, want := range map[string]string{"ebpf": "CAP_BPF", "perf": "needs root"} {
+			if s.Name() == name {
+				t.Errorf("%s without privilege", name)
+			}
+			if !strings.Contains(refused[name], want) {
+				t.Errorf("%s: %q, want %q", name, refused[name], want)
+			}
+		}
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("not root: cannot become nobody")
+	}
+	exe := copyOfTest(t)
+	cmd := exec.Command(exe, "-test.run", "^TestWithoutPrivilege$", "-test.v")
+	cmd.Dir = filepath.Dir(exe)
+	cmd.Env = append(os.Environ(), asNobody+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &credential}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	} else {
+		t.Logf("%s", out)
+	}
+}
+
+var credential = syscall.Credential{Uid: 65534, Gid: 65534, NoSetGroups: true}
+
+// copyOfTest puts this test binary where anybody may run it.
+func copyOfTest(t *testing.T) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "lockwait")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "lockwait.test")
+	if err := os.WriteFile(name, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
