@@ -186,6 +186,11 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 	for _, m := range in.Metrics {
 		g1, order1 := byCell(before.Runs, m, in.Factors)
 		g2, order2 := byCell(after.Runs, m, in.Factors)
+		left1, left2 := discardOf(in.Discard, p.Unit, g1.all()), discardOf(in.Discard, p.Unit, g2.all())
+		if in.Together {
+			left1 = discardOf(in.Discard, p.Unit, slices.Concat(g1.all(), g2.all()))
+			left2 = left1
+		}
 		for _, k := range order2 {
 			if g1[k] == nil {
 				order1 = append(order1, k)
@@ -201,8 +206,8 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 					c.Cell = all[0].Cell
 				}
 			}
-			c.Before = sampleOf(before.Name, g1[k], p.Unit, in.Discard)
-			c.After = sampleOf(after.Name, g2[k], p.Unit, in.Discard)
+			c.Before = sampleOf(before.Name, g1[k], p.Unit, left1)
+			c.After = sampleOf(after.Name, g2[k], p.Unit, left2)
 			c.measure()
 			cells = append(cells, c)
 		}
@@ -265,10 +270,20 @@ func (r *Result) count() int {
 	return n
 }
 
+// groups holds the series of each cell, one for each boot.
+type groups map[string][]*series.Series
+
+func (g groups) all() []*series.Series {
+	var all []*series.Series
+	for _, s := range g {
+		all = append(all, s...)
+	}
+	return all
+}
+
 // byCell groups series by their cell, less the fields that are factors.
-func byCell(runs []record.Run, m series.Metric, factors []string) (map[string][]*series.Series, []string) {
-	groups := map[string][]*series.Series{}
-	var order []string
+func byCell(runs []record.Run, m series.Metric, factors []string) (groups groups, order []string) {
+	groups = map[string][]*series.Series{}
 	for _, s := range series.Of(runs, m) {
 		k := plan.Key(blank(s.Cell, factors))
 		if groups[k] == nil {

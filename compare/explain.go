@@ -116,14 +116,14 @@ func explainRuns(b *strings.Builder, s *Sample, discard int, unit string) {
 	if why := s.usable(); why != "" {
 		fmt.Fprintf(b, "  %s\n", why)
 	}
-	for _, one := range s.Series {
+	for n, one := range s.Series {
 		boot := one.Boot
 		if boot == "" {
 			boot = "not known"
 		}
 		fmt.Fprintf(b, "  %s, boot %s:", s.Side, boot)
 		values := one.Values()
-		kept := one.Keep(discard)
+		kept := one.Points[s.Left[n]:]
 		out := series.Outliers(values)
 		for i, v := range values {
 			mark := ""
@@ -144,7 +144,9 @@ func explainRuns(b *strings.Builder, s *Sample, discard int, unit string) {
 		st := series.SteadyState(values)
 		fmt.Fprintf(b, "    %s: %s", st.State, st.Why)
 		if discard != series.Auto {
-			fmt.Fprintf(b, "; the first %s left out as asked", plural(len(values)-len(kept), "run"))
+			fmt.Fprintf(b, "; the first %s left out as asked", plural(s.Left[n], "run"))
+		} else if s.Left[n] != st.Start {
+			fmt.Fprintf(b, "; the first %s left out, as in most cells", plural(s.Left[n], "run"))
 		}
 		if d := series.DriftOf(kept); d.Seen() {
 			fmt.Fprintf(b, "; drift %+.1f %% from first to last (p %.2g)", 100*d.Whole, d.P)

@@ -58,8 +58,9 @@ func Self(side Side, in Input, splits int, seed uint64) (*SelfResult, error) {
 	var logs [][]float64
 	for _, m := range in.Metrics {
 		groups, order := byCell(side.Runs, m, nil)
+		left := discardOf(in.Discard, unit, groups.all())
 		for _, k := range order {
-			s := sampleOf(side.Name, groups[k], unit, in.Discard)
+			s := sampleOf(side.Name, groups[k], unit, left)
 			c := SelfCell{Cell: &Cell{Number: len(r.Cells) + 1, Cell: groups[k][0].Cell, Metric: m, Before: s}, Units: len(s.Units), Half: math.NaN(), Like: math.NaN()}
 			if c.Units < minSelf {
 				c.Unknown = fmt.Sprintf("%s are too few to split: it takes %d", plural(c.Units, unit), minSelf)
