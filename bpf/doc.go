@@ -1,7 +1,7 @@
 // Package bpf holds the eBPF programs that watch the workers of an instrumented
-// run, and their loader. Packages lockwait and sched share it.
+// run, and their loader. Packages lockwait and offcpu share it.
 //
-//	workers ─▶ lock and sched tracepoints ─▶ programs here ─▶ lockwait, sched ─▶ run record
+//	workers ─▶ lock and sched tracepoints ─▶ programs here ─▶ lockwait, offcpu ─▶ run record
 //
 // kernel/trace.bpf.c is compiled ahead of time; the object is embedded, so nobody who
 // builds or runs udsbench needs a compiler for it. Whoever changes the source

@@ -10,7 +10,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 )
 
@@ -106,8 +105,6 @@ func load(o Options) (*Trace, error) {
 	if _, err := os.Stat(kernelBTF); err != nil {
 		return nil, fmt.Errorf("eBPF: no %s: the kernel needs CONFIG_DEBUG_INFO_BTF", kernelBTF)
 	}
-	// Before 5.11 maps count against RLIMIT_MEMLOCK; it may fail without harm.
-	_ = rlimit.RemoveMemlock()
 	spec, err := loadTrace()
 	if err != nil {
 		return nil, fmt.Errorf("eBPF: the embedded object: %w", err)
@@ -132,6 +129,14 @@ func load(o Options) (*Trace, error) {
 		}
 	}
 	coll, err := ebpf.NewCollection(spec)
+	if errors.Is(err, unix.EPERM) && os.Geteuid() == 0 {
+		// Before Linux 5.11 maps count against RLIMIT_MEMLOCK. (The library's
+		// way of asking would cost every process of ours at its start.)
+		unlimited := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+		if unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unlimited) == nil {
+			coll, err = ebpf.NewCollection(spec)
+		}
+	}
 	if err != nil {
 		return nil, refusal(o, err)
 	}

@@ -1,6 +1,6 @@
 // Package kallsyms gives kernel addresses their function names.
 //
-//	workers ─▶ stacks of addresses ─▶ NAMES ─▶ lockwait, sched ─▶ run record
+//	workers ─▶ stacks of addresses ─▶ NAMES ─▶ lockwait, offcpu ─▶ run record
 //
 // The table is /proc/kallsyms (kernel/kallsyms.c): address, type, name and, for
 // a module, its name in brackets. Addresses are zeroes to those whom

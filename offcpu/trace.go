@@ -1,4 +1,4 @@
-package sched
+package offcpu
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"udsbench/record"
 )
 
-// TraceOptions say what a Trace watches.
-type TraceOptions struct {
+// Options say what a Trace watches.
+type Options struct {
 	PIDs   []int // processes, all their threads included
 	Stacks bool  // why they slept by function, not by system call; doubles the cost of a ping-pong
 	Depth  int   // frames of a stack, 1 to 127; 0: the default

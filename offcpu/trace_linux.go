@@ -1,4 +1,4 @@
-package sched
+package offcpu
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 )
 
 // Trace watches processes at their context switches by eBPF: sched_switch,
-// sched_waking and sched_wakeup. The calls come in this order: StartTrace, Open
+// sched_waking and sched_wakeup. The calls come in this order: Start, Open
 // and Close as the window opens and closes, Stop.
 type Trace struct {
 	opt    bpf.Options
@@ -25,17 +25,17 @@ type Trace struct {
 	opened bool
 }
 
-func traceOptions(o TraceOptions) bpf.Options {
+func bpfOptions(o Options) bpf.Options {
 	return bpf.Options{Sched: true, PIDs: o.PIDs, SleepStacks: o.Stacks, Depth: o.Depth}
 }
 
-// ProbeTrace is nil where a Trace can run here; else the error says why not and
+// Probe is nil where a Trace can run here; else the error says why not and
 // what would make it so.
-func ProbeTrace(o TraceOptions) error { return bpf.Available(traceOptions(o)) }
+func Probe(o Options) error { return bpf.Available(bpfOptions(o)) }
 
-// StartTrace attaches to the processes, which exist already. It may take a second.
-func StartTrace(o TraceOptions) (*Trace, error) {
-	t := &Trace{opt: traceOptions(o), inst: record.Instrument{Name: "sched", Source: "ebpf", CPUs: runtime.NumCPU()}}
+// Start attaches to the processes, which exist already. It may take a second.
+func Start(o Options) (*Trace, error) {
+	t := &Trace{opt: bpfOptions(o), inst: record.Instrument{Name: "sched", Source: "ebpf", CPUs: runtime.NumCPU()}}
 	var err error
 	if t.opt.SleepStacks {
 		if t.names, err = kallsyms.Load(); err != nil {
@@ -62,7 +62,7 @@ func (t *Trace) Close() error { return t.trace.Close() }
 func (t *Trace) Stop() (*record.Sched, error) {
 	defer t.trace.Unload()
 	if !t.opened {
-		return nil, errors.New("sched trace: the window was never opened")
+		return nil, errors.New("off-CPU trace: the window was never opened")
 	}
 	if err := t.trace.Close(); err != nil {
 		return nil, err

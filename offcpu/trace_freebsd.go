@@ -1,4 +1,4 @@
-package sched
+package offcpu
 
 import (
 	"errors"
@@ -7,16 +7,16 @@ import (
 )
 
 // Trace watches processes at their context switches. FreeBSD has no means for
-// it that needs no other program; see Kinfo for what it tells of its threads.
+// it that needs no other program; see sched.Kinfo for what it tells of its threads.
 type Trace struct{}
 
 var errNoTrace = errors.New("FreeBSD tells of context switches only through DTrace (sched provider)")
 
-// ProbeTrace says why a Trace cannot run here.
-func ProbeTrace(TraceOptions) error { return errNoTrace }
+// Probe says why a Trace cannot run here.
+func Probe(Options) error { return errNoTrace }
 
-// StartTrace fails.
-func StartTrace(TraceOptions) (*Trace, error) { return nil, errNoTrace }
+// Start fails.
+func Start(Options) (*Trace, error) { return nil, errNoTrace }
 
 // Open fails.
 func (*Trace) Open() error { return errNoTrace }

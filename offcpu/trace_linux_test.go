@@ -1,4 +1,4 @@
-package sched
+package offcpu
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"udsbench/record"
 )
 
-const loadEnv = "UDSBENCH_SCHED_LOAD"
+const loadEnv = "UDSBENCH_OFFCPU_LOAD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(loadEnv) != "" {
@@ -145,14 +145,14 @@ func startLoad(t *testing.T) *child {
 }
 
 // watch traces a load and gives what the trace and what the threads saw.
-func watch(t *testing.T, o TraceOptions) (*record.Sched, *Trace, map[int]figures) {
+func watch(t *testing.T, o Options) (*record.Sched, *Trace, map[int]figures) {
 	t.Helper()
-	if err := ProbeTrace(o); err != nil {
+	if err := Probe(o); err != nil {
 		t.Skip(err)
 	}
 	c := startLoad(t)
 	o.PIDs = []int{c.cmd.Process.Pid}
-	tr, err := StartTrace(o)
+	tr, err := Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func watch(t *testing.T, o TraceOptions) (*record.Sched, *Trace, map[int]figures
 // On CPU, waiting and switches agree with the kernel's own accounts; on CPU,
 // runnable and blocked together are the window.
 func TestTraceAgrees(t *testing.T) {
-	s, tr, theirs := watch(t, TraceOptions{})
+	s, tr, theirs := watch(t, Options{})
 	window := *tr.Instrument().WindowNS
 	found := 0
 	var on, theirOn, waited, theirWaited int64
@@ -243,7 +243,7 @@ func TestWhyTheySlept(t *testing.T) {
 		stacks bool
 		site   string
 	}{{false, "read()"}, {true, "unix_stream_read_generic"}} {
-		s, _, theirs := watch(t, TraceOptions{Stacks: c.stacks})
+		s, _, theirs := watch(t, Options{Stacks: c.stacks})
 		var switches, sleeps int64
 		for _, f := range theirs {
 			switches += f.voluntary
