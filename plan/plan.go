@@ -28,9 +28,14 @@ type Plan struct {
 	SliceNS  int64  `json:"slice_ns"`
 	Ops      uint64 `json:"ops"` // operations a client that end a run; 0: the window ends it
 
-	Cells   []record.Cell `json:"cells"`
-	Order   [][]int       `json:"order"` // for each block, indices into Cells in the order of its runs
-	LeftOut []LeftOut     `json:"left_out,omitempty"`
+	Instrument string `json:"instrument,omitempty"` // what instrumented runs look at; "": there are none
+
+	Cells []record.Cell `json:"cells"`
+	// Order gives for each block indices into Cells in the order of its runs. An
+	// index from len(Cells) up is the instrumented run of the cell that stands
+	// len(Cells) before it.
+	Order   [][]int   `json:"order"`
+	LeftOut []LeftOut `json:"left_out,omitempty"`
 }
 
 // LeftOut is a combination of the product that cannot exist.
@@ -41,7 +46,10 @@ type LeftOut struct {
 
 // Step is one run to do. Seq counts all runs from 0, Block from 0; Cell is an
 // index into Plan.Cells.
-type Step struct{ Seq, Block, Cell int }
+type Step struct {
+	Seq, Block, Cell int
+	Instrumented     bool
+}
 
 // Input is what was asked for.
 type Input struct {
@@ -84,6 +92,10 @@ func Build(in Input, catalogue Catalogue) (*Plan, error) {
 	if err := b.missing(in.Given); err != nil {
 		return nil, err
 	}
+	items := len(b.cells)
+	if in.Settings.Instrument != "" {
+		items *= 2
+	}
 	p := &Plan{
 		Schema:   Schema,
 		Seed:     in.Settings.Seed,
@@ -94,8 +106,10 @@ func Build(in Input, catalogue Catalogue) (*Plan, error) {
 		SliceNS:  in.Settings.slice().Nanoseconds(),
 		Ops:      in.Settings.Ops,
 		Cells:    b.cells,
-		Order:    order(len(b.cells), in.Settings.Runs, in.Settings.Seed),
+		Order:    order(items, in.Settings.Runs, in.Settings.Seed),
 		LeftOut:  b.leftOut,
+
+		Instrument: in.Settings.Instrument,
 	}
 	p.Hash = p.hash()
 	return p, nil
@@ -277,7 +291,8 @@ func (p *Plan) Steps() iter.Seq[Step] {
 		seq := 0
 		for b, block := range p.Order {
 			for _, c := range block {
-				if !yield(Step{Seq: seq, Block: b, Cell: c}) {
+				n := len(p.Cells)
+				if !yield(Step{Seq: seq, Block: b, Cell: c % n, Instrumented: c >= n}) {
 					return
 				}
 				seq++
@@ -340,7 +355,7 @@ func Decode(text []byte) (*Plan, error) {
 	}
 	for b, block := range p.Order {
 		for _, c := range block {
-			if c < 0 || c >= len(p.Cells) {
+			if c < 0 || c >= len(p.Cells) && (p.Instrument == "" || c >= 2*len(p.Cells)) {
 				return nil, fmt.Errorf("plan names cell %d in block %d, but has %d cells", c, b, len(p.Cells))
 			}
 		}

@@ -3,7 +3,9 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,7 +18,12 @@ type Settings struct {
 	Slice   time.Duration // at most Window; 0: 100 ms, or Window where that is shorter
 	Ops     uint64        // operations a client after which a run ends; 0: it ends after Window
 	Seed    uint64        // of the order
+
+	Instrument string // what instrumented runs, interleaved with the timed ones, look at: locks, sched, all; "": there are none
 }
+
+// Instruments are the values of Settings.Instrument but the empty one.
+var Instruments = []string{"locks", "sched", "all"}
 
 // DefaultSettings hold where neither a suite nor a flag says otherwise. The
 // seed is fixed, so that the same flags give the same plan.
@@ -25,7 +32,7 @@ func DefaultSettings() Settings {
 }
 
 // SettingFlags are the names that Settings.Set takes.
-var SettingFlags = []string{"runs", "discard", "window", "warmup", "slice", "ops", "seed"}
+var SettingFlags = []string{"runs", "discard", "window", "warmup", "slice", "ops", "seed", "instrument"}
 
 // Set reads one setting as it is written on the command line or in a suite.
 func (s *Settings) Set(flag, value string) (err error) {
@@ -44,6 +51,11 @@ func (s *Settings) Set(flag, value string) (err error) {
 		s.Ops, err = unsigned(flag, value, 1)
 	case "seed":
 		s.Seed, err = unsigned(flag, value, 0)
+	case "instrument":
+		if !slices.Contains(Instruments, value) {
+			return &UsageError{flag, value, "give one of " + strings.Join(Instruments, ", ")}
+		}
+		s.Instrument = value
 	default:
 		err = &UsageError{flag, value, "there is no such setting"}
 	}

@@ -15,7 +15,10 @@ import (
 func (p *Plan) Text(perProcess, perRun time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan %.12s: %s × %s = %s, seed %d\n", p.Hash,
-		plural(len(p.Cells), "cell"), plural(p.Runs, "run"), plural(p.Len(), "run"), p.Seed)
+		plural(len(p.Cells), "cell"), plural(p.Runs, "run"), plural(len(p.Cells)*p.Runs, "run"), p.Seed)
+	if p.Instrument != "" {
+		fmt.Fprintf(&b, "and as many instrumented ones (%s), marked * in the order\n", p.Instrument)
+	}
 	end := "window " + time.Duration(p.WindowNS).String()
 	if p.Ops > 0 {
 		end = plural(int(p.Ops), "operation") + " a client"
@@ -47,7 +50,10 @@ func (p *Plan) Text(perProcess, perRun time.Duration) string {
 		for i, block := range p.Order {
 			b.WriteString("block " + strconv.Itoa(i) + ":")
 			for _, c := range block {
-				b.WriteString(" " + strconv.Itoa(c))
+				b.WriteString(" " + strconv.Itoa(c%len(p.Cells)))
+				if c >= len(p.Cells) {
+					b.WriteByte('*')
+				}
 			}
 			b.WriteByte('\n')
 		}

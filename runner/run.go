@@ -16,17 +16,19 @@ import (
 
 // Options are what a run is told beside its cell.
 type Options struct {
-	Window   time.Duration // of measurement; ignored with Ops
-	Warmup   time.Duration // at least this long before the window; none with Ops
-	Slice    time.Duration // how often the counters are read
-	Ops      uint64        // operations a client, instead of a time; 0: by time
-	Seed     uint64
-	Exe      string             // binary to start workers from
-	CPUs     []int              // of each worker, clients first; -1 free; nil: all free
-	Spare    []int              // CPUs that no worker is pinned to, where the coordinator may go
-	Patience time.Duration      // how long to wait for workers before the watchdog ends the run; 0: by their number
-	Started  func(pids []int)   // told the worker processes when gate 2 opens; may be nil
-	Turned   func(phase uint32) // told each phase; may be nil
+	Window     time.Duration // of measurement; ignored with Ops
+	Warmup     time.Duration // at least this long before the window; none with Ops
+	Slice      time.Duration // how often the counters are read
+	Ops        uint64        // operations a client, instead of a time; 0: by time
+	Seed       uint64
+	Exe        string             // binary to start workers from
+	CPUs       []int              // of each worker, clients first; -1 free; nil: all free
+	Spare      []int              // CPUs that no worker is pinned to, where the coordinator may go
+	Instrument string             // "", locks, sched or all: the run is an instrumented one
+	Stacks     bool               // why workers slept by function, not by system call
+	Patience   time.Duration      // how long to wait for workers before the watchdog ends the run; 0: by their number
+	Started    func(pids []int)   // told the worker processes when gate 2 opens; may be nil
+	Turned     func(phase uint32) // told each phase; may be nil
 }
 
 // ErrInterrupted is returned when the context ended before the run did.
@@ -58,6 +60,7 @@ type run struct {
 	rec       *record.Run
 	began     time.Time
 	window    window
+	watching  []instrument
 }
 
 func (r *run) workers() int { return r.clients + r.servers }
@@ -133,6 +136,9 @@ func (r *run) execute(ctx context.Context) (err error) {
 	if err := r.measure(ctx); err != nil {
 		return err
 	}
+	if err := r.stopInstruments(); err != nil {
+		return err
+	}
 	return r.end(ctx)
 }
 
@@ -165,6 +171,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	}
 	ready := int64(time.Since(r.began))
 	r.rec.ReadyNS = &ready
+	r.instruments()
 	if r.opt.Started != nil {
 		r.opt.Started(r.pids())
 	}
@@ -341,6 +348,7 @@ func (r *run) close(cause error) error {
 	}
 	if cause != nil {
 		r.family.kill(r.home)
+		_ = r.stopInstruments()
 	}
 	for _, p := range r.procs {
 		p.control.Close()

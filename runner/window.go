@@ -89,6 +89,9 @@ func (r *run) timedWindow(ctx context.Context) error {
 	r.scan(&w.edges[0]) // for nothing: the counters' pages are mapped here by it
 	w.host = environ.ReadHost()
 	own := threadCPU()
+	if err := r.open(); err != nil {
+		return err
+	}
 	r.turn(pingpong.PhaseWindow)
 	r.scan(&w.edges[0])
 	start := w.edges[0].mid
@@ -101,6 +104,9 @@ func (r *run) timedWindow(ctx context.Context) error {
 	}
 	w.own = threadCPU() - own
 	r.turn(pingpong.PhaseCool)
+	if err := r.shut(); err != nil {
+		return err
+	}
 	w.after = environ.ReadHost()
 	for i := 1; i <= slices; i++ {
 		for j, n := range w.edges[i].ops {
@@ -151,6 +157,9 @@ func (r *run) warmUp(ctx context.Context) error {
 func (r *run) countedWindow(ctx context.Context) error {
 	r.window.host = environ.ReadHost()
 	own := threadCPU()
+	if err := r.open(); err != nil {
+		return err
+	}
 	r.turn(pingpong.PhaseWarmup)
 	for {
 		seen := r.ctl.Rung()
@@ -163,6 +172,9 @@ func (r *run) countedWindow(ctx context.Context) error {
 		r.ctl.Wait(seen, int64(100*time.Millisecond))
 	}
 	r.window.own = threadCPU() - own
+	if err := r.shut(); err != nil {
+		return err
+	}
 	r.window.after = environ.ReadHost()
 	return nil
 }

@@ -96,6 +96,6 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(runCommand(), listCommand(), topologyCommand(), versionCommand(), locksCommand())
+	root.AddCommand(runCommand(), listCommand(), topologyCommand(), locksCommand(), versionCommand())
 	return root
 }

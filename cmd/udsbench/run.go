@@ -55,13 +55,14 @@ var listHelp = map[string]string{
 }
 
 var settingHelp = map[string]string{
-	"runs":    "runs of each cell, in shuffled blocks",
-	"discard": "first runs of each cell that are recorded but left out of the table",
-	"window":  "length of a measurement",
-	"warmup":  "load before the window, at least",
-	"slice":   "how often the counters are read in the window",
-	"ops":     "end a run after so many operations a client, instead of a time",
-	"seed":    "of the order of runs",
+	"runs":       "runs of each cell, in shuffled blocks",
+	"discard":    "first runs of each cell that are recorded but left out of the table",
+	"window":     "length of a measurement",
+	"warmup":     "load before the window, at least",
+	"slice":      "how often the counters are read in the window",
+	"ops":        "end a run after so many operations a client, instead of a time",
+	"seed":       "of the order of runs",
+	"instrument": "interleave runs that look at locks, sched or all with the timed ones",
 }
 
 // runFlags is the command line of run.
@@ -350,6 +351,9 @@ func (s *session) one(ctx context.Context, cell record.Cell, step plan.Step) (*r
 	p, err := runner.Place(s.machine, cell)
 	if err != nil {
 		return runner.NotRun(cell, err), nil
+	}
+	if step.Instrumented {
+		opt.Instrument = s.plan.Instrument
 	}
 	opt.CPUs, opt.Spare = runner.PlacedCPUs(p), p.Spare()
 	return runner.Run(ctx, cell, opt)

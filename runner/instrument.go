@@ -1,0 +1,113 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+
+	"udsbench/lockwait"
+	"udsbench/offcpu"
+	"udsbench/record"
+)
+
+// instrument is what looks at an instrumented run. Start is called when the
+// workers are ready, Open and Close as the window opens and closes.
+type instrument interface {
+	Open() error
+	Close() error
+	stop(*record.Run) error // fills the record
+}
+
+// instruments starts what the options ask for. What cannot run here is absent
+// from the record, with the reason and what would grant it.
+func (r *run) instruments() {
+	want := func(name string) bool { return r.opt.Instrument == name || r.opt.Instrument == "all" }
+	if r.opt.Instrument != "" {
+		r.rec.Kind = record.Instrumented
+	}
+	if want("locks") {
+		l, err := r.lockSource()
+		r.looking("locks", l, err)
+	}
+	if want("sched") {
+		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Stacks: r.opt.Stacks})
+		r.looking("sched", schedInstrument{t}, err)
+	}
+}
+
+func (r *run) looking(name string, i instrument, err error) {
+	if err != nil {
+		r.rec.Missing(name, err.Error())
+		return
+	}
+	r.watching = append(r.watching, i)
+}
+
+func (r *run) lockSource() (instrument, error) {
+	s, refused, err := lockwait.Choose(lockwait.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Start(lockwait.Target{PIDs: r.pids(), PGID: r.home.Group}); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name(), err)
+	}
+	return lockInstrument{s, refused}, nil
+}
+
+type lockInstrument struct {
+	lockwait.Source
+	refused map[string]string
+}
+
+func (l lockInstrument) stop(rec *record.Run) error {
+	rows, err := l.Source.Stop()
+	if err != nil {
+		return err
+	}
+	i := l.Instrument()
+	i.Refused = l.refused
+	rec.Locks = rows
+	rec.Instruments = append(rec.Instruments, i)
+	return nil
+}
+
+type schedInstrument struct{ *offcpu.Trace }
+
+func (t schedInstrument) stop(rec *record.Run) error {
+	s, err := t.Trace.Stop()
+	if err != nil {
+		return err
+	}
+	rec.Sched = s
+	rec.Instruments = append(rec.Instruments, t.Instrument())
+	return nil
+}
+
+// open and shut begin and end the instruments' own windows, just outside of
+// the workers'.
+func (r *run) open() error { return r.each(instrument.Open) }
+func (r *run) shut() error { return r.each(instrument.Close) }
+
+func (r *run) each(f func(instrument) error) error {
+	for _, i := range r.watching {
+		if err := f(i); err != nil {
+			return failed("instrument: %v", err)
+		}
+	}
+	return nil
+}
+
+// stopInstruments takes what was seen into the record. It is called whatever
+// happened: an instrument that is not stopped stays in the kernel.
+func (r *run) stopInstruments() error {
+	var problems []string
+	for _, i := range r.watching {
+		if err := i.stop(r.rec); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	r.watching = nil
+	if len(problems) > 0 {
+		return failed("instrument: %s", strings.Join(problems, "; "))
+	}
+	return nil
+}
