@@ -118,6 +118,31 @@ func Where(runs []record.Run, want map[string][]string) ([]record.Run, error) {
 	return kept, nil
 }
 
+// Attach makes factors of the environment parameters of every cell, so that
+// where several factors are looked at, each is compared with the others held.
+func Attach(sources []Source, names []string) []Source {
+	out := slices.Clone(sources)
+	for i, src := range out {
+		if src.Environment == nil {
+			continue
+		}
+		out[i].Runs = slices.Clone(src.Runs)
+		for j := range out[i].Runs {
+			c := &out[i].Runs[j].Cell
+			for _, name := range names {
+				v, ok := src.Environment.factor(name)
+				if _, has := field(*c, name); has || !ok {
+					continue
+				}
+				params := map[string]string{name: v}
+				maps.Copy(params, c.Params)
+				c.Params = params
+			}
+		}
+	}
+	return out
+}
+
 // Levels gives the values of a factor in the order in which they appear:
 // those of a field of the cell where any run has it, else those of the
 // environment.

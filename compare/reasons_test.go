@@ -233,8 +233,8 @@ func TestAttribution(t *testing.T) {
 
 func TestConfounders(t *testing.T) {
 	env := func(release, governor, load string) Environment {
-		e, err := Flatten(json.RawMessage(fmt.Sprintf(`{"schema":1,"boot_id":%q,"gathered":"now","kernel_fingerprint":"f%s","kernel":{"release":%q,"uptime_s":12.5},
-			"cpu":{"governors":[%q],"smt":true},"sysctl":{"net.unix.max_dgram_qlen":"512"},"load":{"load1":%s}}`, release+governor, release, release, governor, load)))
+		e, err := Flatten(json.RawMessage(fmt.Sprintf(`{"schema":1,"boot_id":%q,"gathered":"now","kernel_fingerprint":%q,"kernel":{"release":%q,"uptime_s":12.5},
+			"cpu":{"governors":[%q],"smt":true},"sysctl":{"net.unix.max_dgram_qlen":"512"},"load":{"load1":%s}}`, release+governor+load+release, "f"+release, release, governor, load)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,6 +280,10 @@ func TestConfounders(t *testing.T) {
 	sides, err := Split([]Source{{Name: "x", Runs: a.Runs, Environment: a.Environments[0]}, {Name: "y", Runs: b.Runs, Environment: b.Environments[0]}}, "governor", nil)
 	if err != nil || len(sides) != 2 || sides[1].Name != "powersave" || len(sides[1].Runs) != len(b.Runs) {
 		t.Errorf("%v %v", sides, err)
+	}
+	attached := Attach([]Source{{Name: "x", Runs: a.Runs, Environment: a.Environments[0]}}, []string{"kernel", "governor", "scheduler"})
+	if p := attached[0].Runs[0].Cell.Params; p["kernel"] != "6.1 (f6.1)" || p["governor"] != "performance" || len(p) != 2 || a.Runs[0].Cell.Params != nil {
+		t.Errorf("attached %v, before %v", p, a.Runs[0].Cell.Params)
 	}
 	if _, err := Split([]Source{{Name: "x", Runs: a.Runs, Environment: a.Environments[0]}}, "scheduler", nil); err == nil {
 		t.Error("a factor that nothing has")

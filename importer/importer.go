@@ -145,7 +145,11 @@ func session(dir string, o Options) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	s := Set{Name: filepath.Base(filepath.Clean(dir)), Format: "records", Runs: j.Runs, Environment: j.Environment, Notes: j.Warnings}
+	s := Set{Name: filepath.Base(filepath.Clean(dir)), Format: "records", Runs: slices.Clone(j.Runs), Environment: j.Environment, Notes: j.Warnings}
+	s.Runs = slices.DeleteFunc(s.Runs, func(r record.Run) bool { return r.Status == "" })
+	if lost := len(j.Runs) - len(s.Runs); lost > 0 {
+		s.note(fmt.Sprintf("%d boots of the campaign were lost", lost))
+	}
 	if len(s.Runs) == 0 {
 		return s, fmt.Errorf("%s: no run was finished", dir)
 	}

@@ -17,8 +17,12 @@ func isRecords(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text),
 func readRecords(s *Set, text []byte, _ Options) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	for n := 1; ; n++ {
-		var r record.Run
-		err := d.Decode(&r)
+		var line struct {
+			record.Run
+			Lost *struct{ Boot, Kernel string } `json:"lost"`
+		}
+		err := d.Decode(&line)
+		r := line.Run
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -27,6 +31,10 @@ func readRecords(s *Set, text []byte, _ Options) error {
 		}
 		if r.Schema < 1 || r.Schema > record.Schema {
 			return fmt.Errorf("record %d has schema %d: this version reads up to %d", n, r.Schema, record.Schema)
+		}
+		if line.Lost != nil {
+			s.note(fmt.Sprintf("boot %s of kernel %s was lost", line.Lost.Boot, line.Lost.Kernel))
+			continue
 		}
 		if r.Status != record.OK && r.Status != record.Failed {
 			return fmt.Errorf("record %d has status %q: it is no run", n, r.Status)

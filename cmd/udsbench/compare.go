@@ -143,27 +143,36 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 
 // byFactor makes the sides of one pool from a factor's levels.
 func (f *compareFlags) byFactor(cmd *cobra.Command, in compare.Input, sources []compare.Source) error {
-	var effects []compare.Effect
+	type factor struct {
+		name   string
+		levels []string
+	}
+	var factors []factor
 	var names []string
-	var last *compare.Result
 	for _, a := range f.factors {
 		list, given, has := strings.Cut(a, "=")
-		var levels []string
-		if has {
-			levels = strings.Split(given, ",")
-		}
 		for _, name := range strings.Split(list, ",") {
-			sides, err := compare.Split(sources, name, levels)
-			if err != nil {
-				return err
-			}
-			in.Sides, in.Factors, in.Together = sides, []string{name}, true
-			if last, err = compare.Compare(in); err != nil {
-				return err
-			}
-			names = append(names, name)
-			effects = append(effects, compare.Effects(name, last)...)
+			factors, names = append(factors, factor{name: name}), append(names, name)
 		}
+		if has { // the levels are the last one's
+			factors[len(factors)-1].levels = strings.Split(given, ",")
+		}
+	}
+	if len(names) > 1 {
+		sources = compare.Attach(sources, names)
+	}
+	var effects []compare.Effect
+	var last *compare.Result
+	for _, one := range factors {
+		sides, err := compare.Split(sources, one.name, one.levels)
+		if err != nil {
+			return err
+		}
+		in.Sides, in.Factors, in.Together = sides, []string{one.name}, true
+		if last, err = compare.Compare(in); err != nil {
+			return err
+		}
+		effects = append(effects, compare.Effects(one.name, last)...)
 	}
 	out := cmd.OutOrStdout()
 	if len(names) > 1 {
