@@ -150,16 +150,16 @@ type scene struct {
 	work                dist
 }
 
-// dist is a distribution: n quantiles.
+// dist is a distribution: n values, equally likely.
 type dist struct {
 	n uint64
-	q [profile.MaxQuantiles]uint64
+	v [profile.MaxValues]uint64
 }
 
 func layDist(d profile.Dist, unit float64) (l dist) {
 	l.n = uint64(len(d))
 	for i, v := range d {
-		l.q[i] = uint64(math.Round(float64(v) * unit))
+		l.v[i] = uint64(math.Round(float64(v) * unit))
 	}
 	return l
 }
@@ -249,11 +249,9 @@ func random64(state *uint64) uint64 {
 //go:norace
 func (d *dist) draw(state *uint64) uint64 {
 	if d.n == 1 {
-		return d.q[0]
+		return d.v[0]
 	}
-	at := (random64(state) >> 32) * (d.n - 1)
-	i, part := at>>32, at&(1<<32-1)
-	return d.q[i] + ((d.q[i+1]-d.q[i])*part+1<<31)>>32
+	return d.v[(random64(state)>>32)*d.n>>32]
 }
 
 // next is the exchange that both sides play now.

@@ -20,10 +20,10 @@
 //	  work 5000
 //
 // Sizes are bytes and times nanoseconds. Several values behind request or
-// response are several writes. A value may be a distribution: its quantiles,
-// evenly spaced from the least to the greatest and joined by slashes
-// (20/36/36/40), from which one is drawn for each exchange. docs/profiles.md
-// has every line that a profile may hold.
+// response are several writes. A value may be a distribution: values that are
+// equally likely, rising and joined by slashes (20/36/36/40), of which one is
+// drawn for each exchange. docs/profiles.md has every line that a profile may
+// hold.
 //
 // FromStrace makes a profile of the system calls of a real server.
 package profile

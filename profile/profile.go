@@ -15,7 +15,7 @@ import (
 const (
 	MaxExchanges = 64
 	MaxWrites    = 8        // of one side in one exchange
-	MaxQuantiles = 33       // of one distribution
+	MaxValues    = 32       // of one distribution
 	MaxBytes     = 16 << 20 // of one write
 	MaxNS        = 1e10     // of work, or of holding a lock
 )
@@ -56,8 +56,8 @@ type Exchange struct {
 	Work     Dist   // ns of the server's CPU work
 }
 
-// Dist is a distribution as its quantiles, evenly spaced from the least to the
-// greatest; one value is a constant.
+// Dist is a distribution: rising values that are equally likely, each the mean
+// of an equal part of what it stands for; one value is a constant.
 type Dist []int64
 
 // Clock is the server's own time calls: so many, by the vDSO or by system call.
@@ -72,20 +72,16 @@ type Lock struct {
 	HoldNS int64
 }
 
-// Mean is the mean of what is drawn from d, which lies evenly between the
-// quantiles.
+// Mean is the mean of what is drawn from d.
 func (d Dist) Mean() float64 {
 	if len(d) == 0 {
 		return 0
 	}
-	if len(d) == 1 {
-		return float64(d[0])
-	}
 	sum := 0.0
-	for i := range d[1:] {
-		sum += float64(d[i]+d[i+1]) / 2
+	for _, v := range d {
+		sum += float64(v)
 	}
-	return sum / float64(len(d)-1)
+	return sum / float64(len(d))
 }
 
 // Max is the greatest value that d can give.
@@ -144,7 +140,7 @@ func ParseLock(s string) (Lock, error) {
 	return Lock{kind, n}, nil
 }
 
-// ParseDist reads quantiles joined by slashes: at least least, at most greatest,
+// ParseDist reads values joined by slashes: at least least, at most greatest,
 // and never falling.
 func ParseDist(s string, least, greatest int64) (Dist, error) {
 	var d Dist
@@ -154,12 +150,12 @@ func ParseDist(s string, least, greatest int64) (Dist, error) {
 			return nil, fmt.Errorf("%q is not a number from %d to %d", part, least, greatest)
 		}
 		if len(d) > 0 && n < d[len(d)-1] {
-			return nil, fmt.Errorf("quantiles fall from %d to %d", d[len(d)-1], n)
+			return nil, fmt.Errorf("values fall from %d to %d", d[len(d)-1], n)
 		}
 		d = append(d, n)
 	}
-	if len(d) > MaxQuantiles {
-		return nil, fmt.Errorf("%d quantiles; %d are the most", len(d), MaxQuantiles)
+	if len(d) > MaxValues {
+		return nil, fmt.Errorf("%d values; %d are the most", len(d), MaxValues)
 	}
 	return d, nil
 }
@@ -372,10 +368,12 @@ func (p *Profile) Buffer() int {
 // Format writes p as Parse reads it.
 func (p *Profile) Format() string {
 	var b strings.Builder
-	for _, line := range wrap(p.Description, 76) {
-		fmt.Fprintf(&b, "# %s\n", line)
+	if p.Description != "" {
+		for _, line := range wrap(p.Description, 76) {
+			fmt.Fprintf(&b, "# %s\n", line)
+		}
+		b.WriteString("\n")
 	}
-	b.WriteString("\n")
 	for _, note := range p.Notes {
 		fmt.Fprintf(&b, "# %s\n", note)
 	}
@@ -417,8 +415,9 @@ func (p *Profile) Hash() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// quantiles gives at most n quantiles of values, evenly spaced.
-func quantiles(values []int64, n int) Dist {
+// distribution parts the sorted values into at most n equal parts and keeps the
+// mean of each.
+func distribution(values []int64, n int) Dist {
 	if len(values) == 0 {
 		return Dist{0}
 	}
@@ -429,10 +428,8 @@ func quantiles(values []int64, n int) Dist {
 	n = min(n, len(values))
 	d := make(Dist, n)
 	for i := range d {
-		at := float64(i) * float64(len(values)-1) / float64(n-1)
-		lo := int(math.Floor(at))
-		hi := min(lo+1, len(values)-1)
-		d[i] = values[lo] + int64(math.Round(float64(values[hi]-values[lo])*(at-float64(lo))))
+		part := values[i*len(values)/n : (i+1)*len(values)/n]
+		d[i] = int64(math.Round(float64(sum(part)) / float64(len(part))))
 	}
 	return d
 }

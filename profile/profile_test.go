@@ -69,8 +69,9 @@ func TestBuiltinProfilesAreWhole(t *testing.T) {
 	}
 }
 
-// The quantiles of a sample have its mean, within what their number allows.
-func TestQuantilesKeepTheMean(t *testing.T) {
+// A distribution has the mean of what it stands for, within what equal parts
+// of a few values allow.
+func TestDistributionsKeepTheMean(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		values := make([]int64, 1+r.IntN(5000))
@@ -79,9 +80,9 @@ func TestQuantilesKeepTheMean(t *testing.T) {
 			values[i] = 100 + r.Int64N(900)
 			sum += float64(values[i])
 		}
-		d := quantiles(values, MaxQuantiles)
+		d := distribution(values, MaxValues)
 		if mean := sum / float64(len(values)); math.Abs(d.Mean()/mean-1) > 0.01 {
-			t.Errorf("%d values of mean %.1f: quantiles of mean %.1f", len(values), mean, d.Mean())
+			t.Errorf("%d values of mean %.1f: distribution of mean %.1f", len(values), mean, d.Mean())
 		}
 		if _, err := ParseDist(d.String(), 0, 1000); err != nil {
 			t.Error(err)
