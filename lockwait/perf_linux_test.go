@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"udsbench/record"
 
 	"syscall"
@@ -136,23 +138,25 @@ func TestChooseNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-const asNobody = "UDSBENCH_LOCKWAIT_NOBODY"
+const wantSource = "UDSBENCH_LOCKWAIT_WANT"
 
-// Without privilege there is still a source, and each better one says what it
+// With less privilege there is still a source, and each better one says what it
 // would need.
-func TestWithoutPrivilege(t *testing.T) {
-	if os.Getenv(asNobody) != "" {
+func TestNextBest(t *testing.T) {
+	if want := os.Getenv(wantSource); want != "" {
 		s, refused, err := Choose(Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("source %s", s.Name())
-		for name, want := range map[string]string{"ebpf": "CAP_BPF", "perf": "needs root"} {
-			if s.Name() == name {
-				t.Errorf("%s without privilege", name)
+		if s.Name() != want {
+			t.Errorf("source %s, want %s: %v", s.Name(), want, refused)
+		}
+		for name, missing := range map[string]string{"ebpf": "CAP_BPF", "perf": "needs root"} {
+			if name == want {
+				break
 			}
-			if !strings.Contains(refused[name], want) {
-				t.Errorf("%s: %q, want %q", name, refused[name], want)
+			if why, ok := refused[name]; ok && !strings.Contains(why, missing) {
+				t.Errorf("%s is refused with %q, which does not name %q", name, why, missing)
 			}
 		}
 		return
@@ -160,15 +164,30 @@ func TestWithoutPrivilege(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: cannot become nobody")
 	}
+	if err := newEBPF(Options{}).Probe(); err != nil {
+		t.Skip(err)
+	}
 	exe := copyOfTest(t)
-	cmd := exec.Command(exe, "-test.run", "^TestWithoutPrivilege$", "-test.v")
-	cmd.Dir = filepath.Dir(exe)
-	cmd.Env = append(os.Environ(), asNobody+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &credential}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	} else {
-		t.Logf("%s", out)
+	perf := "perf"
+	if newPerf(Options{}).Probe() != nil {
+		perf = "sample"
+	}
+	for _, c := range []struct {
+		caps []uintptr
+		want string
+	}{
+		{[]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYSLOG}, "ebpf"},
+		{[]uintptr{unix.CAP_PERFMON, unix.CAP_DAC_READ_SEARCH}, perf}, // eBPF refused
+		{[]uintptr{unix.CAP_PERFMON}, "sample"},                       // tracefs is root's
+		{nil, "sample"},
+	} {
+		cmd := exec.Command(exe, "-test.run", "^TestNextBest$")
+		cmd.Dir = filepath.Dir(exe)
+		cmd.Env = append(os.Environ(), wantSource+"="+c.want)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &credential, AmbientCaps: c.caps}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("capabilities %v: %v\n%s", c.caps, err, out)
+		}
 	}
 }
 
