@@ -28,12 +28,13 @@ type Plan struct {
 	SliceNS  int64  `json:"slice_ns"`
 	Ops      uint64 `json:"ops"` // operations a client that end a run; 0: the window ends it
 
+	Paired     string `json:"paired,omitempty"`     // the factor whose levels take turns in short slices; "": runs stand alone
 	Instrument string `json:"instrument,omitempty"` // what instrumented runs look at; "": there are none
 
 	Cells []record.Cell `json:"cells"`
 	// Order gives for each block indices into Cells in the order of its runs. An
-	// index from len(Cells) up is the instrumented run of the cell that stands
-	// len(Cells) before it.
+	// index from len(Cells) up is the second run of the cell that stands
+	// len(Cells) before it: the instrumented one, or the B of A/A.
 	Order   [][]int   `json:"order"`
 	LeftOut []LeftOut `json:"left_out,omitempty"`
 }
@@ -93,7 +94,7 @@ func Build(in Input, catalogue Catalogue) (*Plan, error) {
 		return nil, err
 	}
 	items := len(b.cells)
-	if in.Settings.Instrument != "" {
+	if in.Settings.Instrument != "" || in.Settings.Paired == Nothing {
 		items *= 2
 	}
 	p := &Plan{
@@ -109,7 +110,11 @@ func Build(in Input, catalogue Catalogue) (*Plan, error) {
 		Order:    order(items, in.Settings.Runs, in.Settings.Seed),
 		LeftOut:  b.leftOut,
 
+		Paired:     in.Settings.Paired,
 		Instrument: in.Settings.Instrument,
+	}
+	if err := p.checkPaired(); err != nil {
+		return nil, err
 	}
 	p.Hash = p.hash()
 	return p, nil
@@ -292,7 +297,7 @@ func (p *Plan) Steps() iter.Seq[Step] {
 		for b, block := range p.Order {
 			for _, c := range block {
 				n := len(p.Cells)
-				if !yield(Step{Seq: seq, Block: b, Cell: c % n, Instrumented: c >= n}) {
+				if !yield(Step{Seq: seq, Block: b, Cell: c % n, Instrumented: c >= n && p.Instrument != ""}) {
 					return
 				}
 				seq++
@@ -355,7 +360,7 @@ func Decode(text []byte) (*Plan, error) {
 	}
 	for b, block := range p.Order {
 		for _, c := range block {
-			if c < 0 || c >= len(p.Cells) && (p.Instrument == "" || c >= 2*len(p.Cells)) {
+			if c < 0 || c >= len(p.Cells) && (p.Instrument == "" && p.Paired != Nothing || c >= 2*len(p.Cells)) {
 				return nil, fmt.Errorf("plan names cell %d in block %d, but has %d cells", c, b, len(p.Cells))
 			}
 		}

@@ -19,6 +19,7 @@ type Settings struct {
 	Ops     uint64        // operations a client after which a run ends; 0: it ends after Window
 	Seed    uint64        // of the order
 
+	Paired     string // the flag whose levels take turns in short slices, or "nothing" for A/A; "": runs stand alone
 	Instrument string // what instrumented runs, interleaved with the timed ones, look at: locks, sched, all; "": there are none
 }
 
@@ -32,7 +33,7 @@ func DefaultSettings() Settings {
 }
 
 // SettingFlags are the names that Settings.Set takes.
-var SettingFlags = []string{"runs", "discard", "window", "warmup", "slice", "ops", "seed", "instrument"}
+var SettingFlags = []string{"runs", "discard", "window", "warmup", "slice", "ops", "seed", "paired", "instrument"}
 
 // Set reads one setting as it is written on the command line or in a suite.
 func (s *Settings) Set(flag, value string) (err error) {
@@ -51,6 +52,8 @@ func (s *Settings) Set(flag, value string) (err error) {
 		s.Ops, err = unsigned(flag, value, 1)
 	case "seed":
 		s.Seed, err = unsigned(flag, value, 0)
+	case "paired":
+		s.Paired = value
 	case "instrument":
 		if !slices.Contains(Instruments, value) {
 			return &UsageError{flag, value, "give one of " + strings.Join(Instruments, ", ")}
@@ -75,6 +78,12 @@ func (s Settings) check() error {
 	if s.Discard >= s.Runs {
 		return &UsageError{"discard", strconv.Itoa(s.Discard), fmt.Sprintf("leaves none of %d runs: raise --runs or lower --discard", s.Runs)}
 	}
+	if s.Paired != "" && s.Ops > 0 {
+		return &UsageError{"paired", s.Paired, "levels take turns by time: leave --ops out"}
+	}
+	if s.Paired != "" && s.Instrument != "" {
+		return &UsageError{"paired", s.Paired, "instruments see all levels at once: leave --instrument out"}
+	}
 	if s.Slice > s.Window && s.Ops == 0 {
 		return &UsageError{"slice", s.Slice.String(), fmt.Sprintf("is longer than the window of %v: lower --slice or raise --window", s.Window)}
 	}
@@ -86,6 +95,8 @@ func (s Settings) slice() time.Duration {
 	switch {
 	case s.Slice != 0:
 		return s.Slice
+	case s.Paired != "":
+		return min(10*time.Millisecond, s.Window)
 	case s.Ops == 0:
 		return min(100*time.Millisecond, s.Window)
 	}

@@ -16,6 +16,9 @@ func (p *Plan) Text(perProcess, perRun time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan %.12s: %s × %s = %s, seed %d\n", p.Hash,
 		plural(len(p.Cells), "cell"), plural(p.Runs, "run"), plural(len(p.Cells)*p.Runs, "run"), p.Seed)
+	if p.Paired != "" {
+		fmt.Fprintf(&b, "paired by %s: levels are alive together and take turns in slices of %v, each run a set of processes of its own\n", p.Paired, time.Duration(p.SliceNS))
+	}
 	if p.Instrument != "" {
 		fmt.Fprintf(&b, "and as many instrumented ones (%s), marked * in the order\n", p.Instrument)
 	}

@@ -170,6 +170,10 @@ type Run struct {
 	Error   *Error `json:"error,omitempty"`
 	Cell    Cell   `json:"cell"`
 
+	// Paired says that the run took turns with others of its block in short
+	// slices; nil where it had the machine to itself. Slices are then its own.
+	Paired *Paired `json:"paired,omitempty"`
+
 	Start       string     `json:"start"` // RFC 3339, when the first process was started
 	Loop        string     `json:"loop"`  // "closed": the next operation starts when the last has ended; "open": on a schedule (--rate), latency from the intended time
 	WindowS     *float64   `json:"window_s,omitempty"`
@@ -211,6 +215,16 @@ type Run struct {
 
 	// Workers is printed by `run --json` and kept in workers.jsonl, not in runs.jsonl.
 	Workers []Worker `json:"workers,omitempty"`
+}
+
+// Paired is how runs took turns: all the levels' workers were alive together
+// and parked while it was not their turn. The set of processes is the unit of
+// replication; it is the run's block.
+type Paired struct {
+	Factor string `json:"factor"` // the field of the cell that differs; "nothing" for A/A
+	Level  string `json:"level"`  // its value here; A or B for A/A
+	Levels int    `json:"levels"` // how many took turns
+	Rounds int    `json:"rounds"` // turns of each, first to last and last to first in turn
 }
 
 // Workers is one line of workers.jsonl: the workers of the run with the same Seq.

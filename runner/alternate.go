@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -93,6 +95,103 @@ func (l *Load) Stop(ctx context.Context) error {
 	return r.close(err)
 }
 
+// Finish ends the load as Stop does and returns the record of its turns.
+func (l *Load) Finish(ctx context.Context, turns []Turn) (*record.Run, error) {
+	r := l.run
+	r.turns = turns
+	return r.outcome(r.close(func() error {
+		err := r.above(func() error {
+			r.turn(pingpong.PhaseCool)
+			if err := r.awaitClosed(ctx); err != nil {
+				return err
+			}
+			return r.stop(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		if err := r.end(ctx); err != nil {
+			return err
+		}
+		for i := range r.rec.Workers {
+			w := &r.rec.Workers[i]
+			w.WindowNS = 0
+			w.Missing("window_ns", "the time between its snapshots holds the turns of others, while it was parked")
+		}
+		r.rec.Host = nil
+		r.rec.CoordCPUNS = nil
+		r.rec.Missing("host", "what the machine did cannot be told apart by whose turn it was")
+		return nil
+	}()))
+}
+
+// Paired measures cells against each other: the workers of all are alive
+// together and take turns in slices of opt.Slice, as many rounds as fill
+// opt.Window for each. cpus and spare are those of each cell. Where one fails,
+// the set has no figures: all its records are failed.
+func Paired(ctx context.Context, cells []record.Cell, opts []Options, factor string, levels []string) ([]*record.Run, error) {
+	rounds := max(int(opts[0].Window/opts[0].Slice), 2)
+	var loads []*Load
+	var cause *record.Error
+	fail := func(i int, err error) error {
+		if err == nil || cause != nil {
+			return nil
+		}
+		var e *record.Error
+		if !errors.As(err, &e) {
+			return err
+		}
+		cause = &record.Error{Worker: e.Worker, Role: e.Role, Op: e.Op, Errno: e.Errno, What: fmt.Sprintf("level %s: %s", levels[i], e.What)}
+		return nil
+	}
+	var other error
+	for i, c := range cells {
+		l, err := Start(ctx, c, opts[i])
+		if err != nil {
+			other = fail(i, err)
+			break
+		}
+		loads = append(loads, l)
+	}
+	var turns [][]Turn
+	if cause == nil && other == nil {
+		lanes := make([]Lane, len(loads))
+		for i, l := range loads {
+			lanes[i] = l
+		}
+		var err error
+		if turns, err = Alternate(ctx, lanes, opts[0].Slice, rounds); err != nil {
+			other = err
+		}
+	}
+	runs := make([]*record.Run, len(cells))
+	for i, l := range loads {
+		var own []Turn
+		for _, round := range turns {
+			own = append(own, round[i])
+		}
+		rec, err := l.Finish(ctx, own)
+		if err == nil && rec.Status == record.Failed {
+			err = rec.Error
+		}
+		if e := fail(i, err); e != nil && other == nil {
+			other = e
+		}
+		runs[i] = rec
+	}
+	if other != nil {
+		return nil, other
+	}
+	for i := range runs {
+		if cause != nil {
+			runs[i] = NotRun(cells[i], cause)
+			runs[i].Error = cause
+		}
+		runs[i].Paired = &record.Paired{Factor: factor, Level: levels[i], Levels: len(levels), Rounds: rounds}
+	}
+	return runs, nil
+}
+
 // Alternate lets two or more parked lanes take turns of the given length, for
 // a number of rounds, and returns each round's turns in the order of lanes. In
 // even rounds the lanes go first to last, in odd rounds last to first, so that
@@ -112,6 +211,11 @@ func Alternate(ctx context.Context, lanes []Lane, slice time.Duration, rounds in
 					return ErrInterrupted
 				}
 				turns[round][i] = take(lanes[i], slice)
+				if l, ok := lanes[i].(*Load); ok {
+					if err := l.Trouble(ctx); err != nil {
+						return err
+					}
+				}
 			}
 		}
 		return nil

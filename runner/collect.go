@@ -129,7 +129,12 @@ func (r *run) worker(i int) record.Worker {
 		w.StarvedSlices = r.window.starved[i]
 	} else {
 		w.Ops = slot.Ops
-		w.Missing("starved_slices", "a run by --ops is not read in slices")
+		why := "a run by --ops is not read in slices"
+		if r.turns != nil {
+			w.Ops = slot.Close.Ops - slot.Open.Ops
+			why = "the workers of a paired run are parked while it is not their turn"
+		}
+		w.Missing("starved_slices", why)
 	}
 	if slot.ConnectNS >= 0 {
 		ns := slot.ConnectNS
@@ -242,7 +247,16 @@ func (r *run) throughput() {
 	counts := r.workload.Counts()
 	var ops uint64
 	var seconds float64
-	if edges := r.window.edges; edges != nil {
+	if turns := r.turns; turns != nil {
+		for _, t := range turns {
+			rec.Slices, rec.SliceNS = append(rec.Slices, t.Ops), append(rec.SliceNS, t.NS)
+			ops += t.Ops
+			seconds += float64(t.NS) / 1e9
+		}
+		warm := r.window.warmup.Seconds()
+		rec.WarmupS = &warm
+		rec.Missing("scan_ns", "the counters of a paired run are read at its own turns only")
+	} else if edges := r.window.edges; edges != nil {
 		total := func(e edge) (n uint64) {
 			for i, v := range e.ops {
 				if role, _ := r.role(i); role == counts {

@@ -61,6 +61,7 @@ type run struct {
 	began     time.Time
 	window    window
 	watching  []instrument
+	turns     []Turn // of a paired run
 }
 
 func (r *run) workers() int { return r.clients + r.servers }

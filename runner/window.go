@@ -116,8 +116,13 @@ func (r *run) timedWindow(ctx context.Context) error {
 		}
 	}
 
-	// A worker that is blocked may never see the close; its figures are then
-	// unavailable, but it does not hold up the others for long.
+	return r.awaitClosed(ctx)
+}
+
+// awaitClosed waits until every worker that saw the window open has seen it
+// close. A worker that is blocked may never see it; its figures are then
+// unavailable, but it does not hold up the others for long.
+func (r *run) awaitClosed(ctx context.Context) error {
 	opened := r.ctl.Reached(pingpong.Opened)
 	for deadline := time.Now().Add(closePatience); time.Now().Before(deadline); {
 		opened = max(opened, r.ctl.Reached(pingpong.Opened))

@@ -96,6 +96,6 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(runCommand(), listCommand(), profileCommand(), topologyCommand(), locksCommand(), versionCommand())
+	root.AddCommand(runCommand(), listCommand(), profileCommand(), topologyCommand(), locksCommand(), compareCommand(), importCommand(), exportCommand(), versionCommand())
 	return root
 }

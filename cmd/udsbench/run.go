@@ -62,6 +62,7 @@ var settingHelp = map[string]string{
 	"slice":      "how often the counters are read in the window",
 	"ops":        "end a run after so many operations a client, instead of a time",
 	"seed":       "of the order of runs",
+	"paired":     "a flag whose values take turns in short slices, all alive together (transport, model, …), or nothing for A/A",
 	"instrument": "interleave runs that look at locks, sched or all with the timed ones",
 }
 
@@ -311,13 +312,12 @@ func (s *session) measure(ctx context.Context) error {
 	bar := newProgress(s.plan, len(s.runs))
 	defer bar.done()
 	interrupted := false
-	for step := range s.plan.Steps() {
-		if s.journal.Done(step.Seq) {
+	for work := range s.plan.Work() {
+		if !slices.ContainsFunc(work, func(l plan.Level) bool { return !s.journal.Done(l.Seq) }) {
 			continue
 		}
-		cell := s.plan.Cells[step.Cell]
-		bar.draw(cell)
-		rec, err := s.one(ctx, cell, step)
+		bar.draw(s.plan.Cells[work[0].Cell])
+		recs, err := s.together(ctx, work)
 		if errors.Is(err, runner.ErrInterrupted) {
 			interrupted = true
 			break
@@ -325,38 +325,84 @@ func (s *session) measure(ctx context.Context) error {
 		if err != nil {
 			return &exitError{exitFailed, err}
 		}
-		rec.Seq, rec.Block, rec.Boot = step.Seq, step.Block, s.env.BootID
-		if err := s.journal.Append(rec); err != nil {
-			return &exitError{exitFailed, fmt.Errorf("the session ends here, with %d runs kept: %w", len(s.runs), err)}
-		}
-		if s.json {
-			if err := json.NewEncoder(s.out).Encode(rec); err != nil {
-				return &exitError{exitFailed, fmt.Errorf("standard output: %w", err)}
+		for i, rec := range recs {
+			if s.journal.Done(work[i].Seq) {
+				continue // of a set that was cut off between two records
 			}
+			if err := s.keep(rec, work[i].Step); err != nil {
+				return &exitError{exitFailed, err}
+			}
+			bar.finished()
 		}
-		s.runs = append(s.runs, *rec)
-		bar.finished()
 	}
 	bar.done()
 	return s.finish(interrupted)
 }
 
+// keep appends a record to the journal and prints it where records are printed.
+func (s *session) keep(rec *record.Run, step plan.Step) error {
+	rec.Seq, rec.Block, rec.Boot = step.Seq, step.Block, s.env.BootID
+	if err := s.journal.Append(rec); err != nil {
+		return fmt.Errorf("the session ends here, with %d runs kept: %w", len(s.runs), err)
+	}
+	if s.json {
+		if err := json.NewEncoder(s.out).Encode(rec); err != nil {
+			return fmt.Errorf("standard output: %w", err)
+		}
+	}
+	s.runs = append(s.runs, *rec)
+	return nil
+}
+
+// together measures a single step, or the levels that take turns.
+func (s *session) together(ctx context.Context, work []plan.Level) ([]*record.Run, error) {
+	if s.plan.Paired == "" {
+		rec, err := s.one(ctx, s.plan.Cells[work[0].Cell], work[0].Step)
+		return []*record.Run{rec}, err
+	}
+	var cells []record.Cell
+	var opts []runner.Options
+	var names []string
+	for _, l := range work {
+		cell := s.plan.Cells[l.Cell]
+		opt, err := s.options(cell, l.Step)
+		if err != nil {
+			recs := make([]*record.Run, len(work))
+			for i, l := range work {
+				recs[i] = runner.NotRun(s.plan.Cells[l.Cell], err)
+			}
+			return recs, nil
+		}
+		cells, opts, names = append(cells, cell), append(opts, opt), append(names, l.Name)
+	}
+	return runner.Paired(ctx, cells, opts, s.plan.Paired, names)
+}
+
 // one executes a run where its cell is placed. A placement that the machine
 // had when the plan was made and has no longer is a failed run.
 func (s *session) one(ctx context.Context, cell record.Cell, step plan.Step) (*record.Run, error) {
+	opt, err := s.options(cell, step)
+	if err != nil {
+		return runner.NotRun(cell, err), nil
+	}
+	return runner.Run(ctx, cell, opt)
+}
+
+// options are what the runner is told of a step; the error is why the cell
+// cannot be placed.
+func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, error) {
 	opt := runner.Options{
 		Window: time.Duration(s.plan.WindowNS), Warmup: time.Duration(s.plan.WarmupNS), Slice: time.Duration(s.plan.SliceNS),
 		Ops: s.plan.Ops, Seed: s.plan.Seed + uint64(step.Seq), Exe: s.exe,
 	}
-	p, err := runner.Place(s.machine, cell)
-	if err != nil {
-		return runner.NotRun(cell, err), nil
-	}
 	if step.Instrumented {
 		opt.Instrument = s.plan.Instrument
 	}
-	opt.CPUs, opt.Spare = runner.PlacedCPUs(p), p.Spare()
-	return runner.Run(ctx, cell, opt)
+	p, err := runner.Place(s.machine, cell)
+	if err == nil {
+		opt.CPUs, opt.Spare = runner.PlacedCPUs(p), p.Spare()
+	}
+	return opt, err
 }
 
 // table is what the table is told beside the runs.
