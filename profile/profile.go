@@ -337,6 +337,24 @@ func (p *Profile) WorkNS() float64 {
 	return p.mean(func(x *Exchange) float64 { return x.Work.Mean() })
 }
 
+// ScaleWork stretches the work of all exchanges so that its mean is ns: what is
+// measured under strace is too long, and this is how a better mean goes in.
+func (p *Profile) ScaleWork(ns float64) {
+	mean := p.WorkNS()
+	for i := range p.Exchanges {
+		x := &p.Exchanges[i]
+		if mean == 0 {
+			x.Work = Dist{int64(ns)}
+			continue
+		}
+		scaled := make(Dist, len(x.Work))
+		for j, v := range x.Work {
+			scaled[j] = min(int64(math.Round(float64(v)*ns/mean)), MaxNS)
+		}
+		x.Work = scaled
+	}
+}
+
 // Cycle is the number of exchanges after which the order begins anew; 0 where
 // they are drawn at random.
 func (p *Profile) Cycle() int {

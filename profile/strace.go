@@ -68,7 +68,9 @@ var lineForm = regexp.MustCompile(`^(?:\[pid +(\d+)\] +|(\d+) +)?(\d+\.\d+) +(.*
 // FromStrace makes a profile of the log of a server process that was written by
 // strace -f -ttt -e trace=network,desc (or attached to with those). Connections
 // are told apart by descriptor, exchanges by a read that follows a write. Sizes
-// and the time from the last read to the first write become distributions.
+// and the time from the last read to the first write become distributions. Where
+// connections go through the same exchanges over and over, the profile keeps
+// their order; else it draws them by their frequency.
 func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 	conns := map[int]*conn{}
 	var closed []*conn
@@ -217,10 +219,12 @@ func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 	var all []exchange
 	seen := &Seen{Calls: map[string]float64{}}
 	for _, c := range closed {
-		if len(c.done) >= 2 { // a descriptor that is read and written once or twice is no conversation
-			seen.Connections++
-			all = append(all, c.done...)
+		if len(c.done) < 2 {
+			c.done = nil // a descriptor that is read and written once or twice is no conversation
+			continue
 		}
+		seen.Connections++
+		all = append(all, c.done...)
 	}
 	if len(all) == 0 {
 		return nil, nil, fmt.Errorf("%d calls, but no exchange of request and reply among them: was the server asked anything meanwhile?", lines)
@@ -241,7 +245,11 @@ func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 	if dontWait || polled {
 		p.IO = Poll
 	}
-	p.Exchanges = classes(all, seen.ReadNS)
+	var order [][]string
+	p.Exchanges, order = classes(closed, seen.ReadNS)
+	if cycle := inOrder(p.Exchanges, order); cycle != nil {
+		p.Exchanges = cycle
+	}
 	p.Notes = append(p.Notes, fmt.Sprintf("seen: %d exchanges on %d connections; %.3f calls an exchange (%s)",
 		seen.Exchanges, seen.Connections, seen.AllCalls(), seen.CallText()))
 	return p, seen, p.check()
@@ -337,8 +345,12 @@ const maxClasses = 32
 
 // classes puts exchanges of one shape together: the same sizes, or where there
 // are too many different ones, nearly the same. free is taken off each think
-// time.
-func classes(all []exchange, free int64) []Exchange {
+// time. The order is that of the classes' names on each connection.
+func classes(conns []*conn, free int64) (out []Exchange, order [][]string) {
+	var all []exchange
+	for _, c := range conns {
+		all = append(all, c.done...)
+	}
 	type class struct {
 		name string
 		all  []exchange
@@ -376,9 +388,17 @@ func classes(all []exchange, free int64) []Exchange {
 		}
 		found = append(found[:maxClasses-1], rest)
 	}
-	var out []Exchange
+	key, known := exact, map[string]string{}
+	if len(found) > 0 && strings.HasPrefix(found[0].name, "about-") {
+		key = near
+	}
+	taken := map[string]bool{}
 	for _, c := range found {
-		name, _, _ := strings.Cut(c.name, ".")
+		name, parts, _ := strings.Cut(c.name, ".")
+		if taken[name] {
+			name += "-in-" + parts
+		}
+		taken[name], known[c.name] = true, name
 		x := Exchange{Name: name, Weight: len(c.all)}
 		var request, think []int64
 		n := MaxWrites
@@ -407,5 +427,76 @@ func classes(all []exchange, free int64) []Exchange {
 		}
 		out = append(out, x)
 	}
-	return out
+	for _, c := range conns {
+		var names []string
+		for _, x := range c.done {
+			names = append(names, cmp.Or(known[key(x)], "other"))
+		}
+		order = append(order, names)
+	}
+	return out, order
+}
+
+// inOrder gives the exchanges in the order in which connections go through them
+// over and over, as the statements of a transaction; nil where they do not.
+func inOrder(kinds []Exchange, order [][]string) []Exchange {
+	const most = 1024 // exchanges in a cycle
+	for period := 2; period <= most; period++ {
+		same, all := 0, 0
+		var example []string
+		for _, names := range order {
+			if len(names) < 3*period {
+				continue
+			}
+			for i := period; i < len(names); i++ {
+				all++
+				if names[i] == names[i-period] {
+					same++
+				}
+			}
+			if example == nil {
+				example = names[len(names)-period:]
+			}
+		}
+		if all == 0 {
+			return nil
+		}
+		if same*100 < all*99 {
+			continue
+		}
+		// Begin where one kind gives way to another, the rarest first.
+		count := map[string]int{}
+		for _, name := range example {
+			count[name]++
+		}
+		start := -1
+		for i, name := range example {
+			if name != example[(i+period-1)%period] && (start < 0 || count[name] < count[example[start]]) {
+				start = i
+			}
+		}
+		if start < 0 {
+			return nil
+		}
+		var out []Exchange
+		for i := range period {
+			name := example[(start+i)%period]
+			if n := len(out); n > 0 && out[n-1].Name == name {
+				out[n-1].Repeat++
+				continue
+			}
+			j := slices.IndexFunc(kinds, func(x Exchange) bool { return x.Name == name })
+			if j < 0 {
+				return nil
+			}
+			x := kinds[j]
+			x.Weight, x.Repeat = 0, 1
+			out = append(out, x)
+		}
+		if len(out) > MaxExchanges {
+			return nil
+		}
+		return out
+	}
+	return nil
 }

@@ -51,6 +51,11 @@ func TestRecordedServers(t *testing.T) {
 		}
 	}
 	p, _ := fromLog(t, "oltp-rw")
+	// A transaction: ten selects, four ranges, two updates, delete and insert, and
+	// COMMIT with the next BEGIN, which have the same sizes.
+	if p.Weighted() || p.Cycle() != 20 {
+		t.Errorf("oltp-rw is played in a cycle of %d, want 20:\n%s", p.Cycle(), p.Format())
+	}
 	kinds := map[string]bool{}
 	for _, x := range p.Exchanges {
 		kinds[x.Name] = true

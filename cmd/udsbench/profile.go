@@ -35,7 +35,7 @@ func profileCommand() *cobra.Command {
 
 func profileRecordCommand() *cobra.Command {
 	var pid int
-	var seconds float64
+	var seconds, work float64
 	var out, clientIO, description string
 	var asJSON bool
 	c := &cobra.Command{
@@ -91,6 +91,15 @@ The profile is played by: udsbench run --workload profile:PATH`,
 				}
 			}
 			p.ClientIO, p.Description = clientIO, description
+			if work >= 0 {
+				p.ScaleWork(work)
+				p.Notes = append(p.Notes, fmt.Sprintf("work scaled to a mean of %.0f ns", work))
+			}
+			if out != "" {
+				if err := os.WriteFile(out, []byte(p.Format()), 0o644); err != nil {
+					return &exitError{exitFailed, err}
+				}
+			}
 			fmt.Fprintf(os.Stderr, "udsbench: %d exchanges on %d connections, %.3f calls each (%s)\n", seen.Exchanges, seen.Connections, seen.AllCalls(), seen.CallText())
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
@@ -103,9 +112,6 @@ The profile is played by: udsbench run --workload profile:PATH`,
 				_, err := io.WriteString(cmd.OutOrStdout(), p.Format())
 				return err
 			}
-			if err := os.WriteFile(out, []byte(p.Format()), 0o644); err != nil {
-				return &exitError{exitFailed, err}
-			}
 			return nil
 		},
 	}
@@ -114,6 +120,7 @@ The profile is played by: udsbench run --workload profile:PATH`,
 	c.Flags().Float64Var(&seconds, "seconds", 2, "for so long")
 	c.Flags().StringVar(&out, "out", "", "write the profile to this file, not to standard output")
 	c.Flags().StringVar(&clientIO, "client-io", profile.Block, "how clients wait, which the server's calls do not show: "+profile.Block+", "+profile.Poll)
+	c.Flags().Float64Var(&work, "work", -1, "mean ns of work of an exchange as measured otherwise (the server's user time), to which what was seen under strace is scaled")
 	c.Flags().StringVar(&description, "description", "", "what it stands for")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object with what was seen beside it")
 	return c
