@@ -77,6 +77,13 @@ func (p *Plan) Work() iter.Seq[[]Level] {
 	}
 }
 
+// Without gives a text for what of a cell is not the factor: cells that differ
+// in the factor alone have the same.
+func Without(c record.Cell, factor string) string {
+	key, _ := without(c, factor)
+	return key
+}
+
 // without gives a text for what of a cell is not the factor, and the factor's
 // value.
 func without(c record.Cell, factor string) (key, value string) {

@@ -29,6 +29,7 @@ type Plan struct {
 	Ops      uint64 `json:"ops"` // operations a client that end a run; 0: the window ends it
 
 	Paired     string `json:"paired,omitempty"`     // the factor whose levels take turns in short slices; "": runs stand alone
+	ABSelf     bool   `json:"ab_self,omitempty"`    // each cell is run as A and as B
 	Instrument string `json:"instrument,omitempty"` // what instrumented runs look at; "": there are none
 
 	Cells []record.Cell `json:"cells"`
@@ -50,6 +51,7 @@ type LeftOut struct {
 type Step struct {
 	Seq, Block, Cell int
 	Instrumented     bool
+	B                bool // the second of two runs of one cell that are to be set against each other
 }
 
 // Input is what was asked for.
@@ -94,7 +96,7 @@ func Build(in Input, catalogue Catalogue) (*Plan, error) {
 		return nil, err
 	}
 	items := len(b.cells)
-	if in.Settings.Instrument != "" || in.Settings.Paired == Nothing {
+	if in.Settings.Instrument != "" || in.Settings.Paired == Nothing || in.Settings.ABSelf {
 		items *= 2
 	}
 	p := &Plan{
@@ -111,6 +113,7 @@ func Build(in Input, catalogue Catalogue) (*Plan, error) {
 		LeftOut:  b.leftOut,
 
 		Paired:     in.Settings.Paired,
+		ABSelf:     in.Settings.ABSelf,
 		Instrument: in.Settings.Instrument,
 	}
 	if err := p.checkPaired(); err != nil {
@@ -297,7 +300,7 @@ func (p *Plan) Steps() iter.Seq[Step] {
 		for b, block := range p.Order {
 			for _, c := range block {
 				n := len(p.Cells)
-				if !yield(Step{Seq: seq, Block: b, Cell: c % n, Instrumented: c >= n && p.Instrument != ""}) {
+				if !yield(Step{Seq: seq, Block: b, Cell: c % n, Instrumented: c >= n && p.Instrument != "", B: c >= n && p.ABSelf}) {
 					return
 				}
 				seq++
@@ -360,7 +363,7 @@ func Decode(text []byte) (*Plan, error) {
 	}
 	for b, block := range p.Order {
 		for _, c := range block {
-			if c < 0 || c >= len(p.Cells) && (p.Instrument == "" && p.Paired != Nothing || c >= 2*len(p.Cells)) {
+			if c < 0 || c >= len(p.Cells) && (p.Instrument == "" && p.Paired != Nothing && !p.ABSelf || c >= 2*len(p.Cells)) {
 				return nil, fmt.Errorf("plan names cell %d in block %d, but has %d cells", c, b, len(p.Cells))
 			}
 		}

@@ -20,6 +20,7 @@ type Settings struct {
 	Seed    uint64        // of the order
 
 	Paired     string // the flag whose levels take turns in short slices, or "nothing" for A/A; "": runs stand alone
+	ABSelf     bool   // each cell is run twice a block, as A and as B, to be set against itself
 	Instrument string // what instrumented runs, interleaved with the timed ones, look at: locks, sched, all; "": there are none
 }
 
@@ -77,6 +78,9 @@ func unsigned(flag, value string, least uint64) (uint64, error) {
 func (s Settings) check() error {
 	if s.Discard >= s.Runs {
 		return &UsageError{"discard", strconv.Itoa(s.Discard), fmt.Sprintf("leaves none of %d runs: raise --runs or lower --discard", s.Runs)}
+	}
+	if s.ABSelf && (s.Paired != "" || s.Instrument != "") {
+		return &UsageError{"ab-self", "", "sets whole runs against each other: leave --paired and --instrument out (--paired nothing is A/A by turns)"}
 	}
 	if s.Paired != "" && s.Ops > 0 {
 		return &UsageError{"paired", s.Paired, "levels take turns by time: leave --ops out"}

@@ -19,6 +19,9 @@ func (p *Plan) Text(perProcess, perRun time.Duration) string {
 	if p.Paired != "" {
 		fmt.Fprintf(&b, "paired by %s: levels are alive together and take turns in slices of %v, each run a set of processes of its own\n", p.Paired, time.Duration(p.SliceNS))
 	}
+	if p.ABSelf {
+		b.WriteString("each twice, as A and as B (marked * in the order), to be set against itself\n")
+	}
 	if p.Instrument != "" {
 		fmt.Fprintf(&b, "and as many instrumented ones (%s), marked * in the order\n", p.Instrument)
 	}

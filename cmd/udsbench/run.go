@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"udsbench/compare"
 	"udsbench/environ"
 	"udsbench/janitor"
 	"udsbench/journal"
@@ -74,6 +75,7 @@ type runFlags struct {
 	suite    string
 	out      string
 	resume   string
+	abSelf   bool
 	dryRun   bool
 	json     bool
 }
@@ -105,6 +107,7 @@ was finished being kept.`,
 	}
 	flags.StringVar(&f.out, "out", "", "session directory (default udsbench-DATE-TIME)")
 	flags.StringVar(&f.resume, "resume", "", "carry on with a session, where plan and kernel are the same")
+	flags.BoolVar(&f.abSelf, "ab-self", false, "run each cell as A and as B and set the two against each other: nothing should be found")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, measure nothing")
 	flags.BoolVar(&f.json, "json", false, "print each record as one JSON line on standard output")
 	return c
@@ -169,6 +172,7 @@ func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Pl
 		}
 		in.Settings.Warmup = 0
 	}
+	in.Settings.ABSelf = f.abSelf
 	var err error
 	if in.Given.Placement, err = expand(machine, in.Given.Placement); err != nil {
 		return nil, err
@@ -422,6 +426,27 @@ func (s *session) table() report.Options {
 	return o
 }
 
+// againstItself sets the A runs of a plan by --ab-self against its B runs.
+func (s *session) againstItself(w io.Writer) error {
+	second := map[int]bool{}
+	for step := range s.plan.Steps() {
+		second[step.Seq] = step.B
+	}
+	sides := []compare.Side{{Name: "A"}, {Name: "B"}}
+	for _, r := range s.runs {
+		i := 0
+		if second[r.Seq] {
+			i = 1
+		}
+		sides[i].Runs = append(sides[i].Runs, r)
+	}
+	r, err := compare.Compare(compare.Input{Sides: sides, Threshold: compare.DefaultThreshold, Discard: s.plan.Discard, Unit: compare.UnitRun, Together: true})
+	if err != nil {
+		return err
+	}
+	return r.WriteTable(w)
+}
+
 // finish prints the table and says how the session ended.
 func (s *session) finish(interrupted bool) error {
 	to := s.out
@@ -437,6 +462,18 @@ func (s *session) finish(interrupted bool) error {
 	if len(s.runs) > 0 && !s.json {
 		if err := report.Table(to, s.runs, s.table()); err != nil {
 			return &exitError{exitFailed, err}
+		}
+		if s.plan.Paired != "" {
+			fmt.Fprintln(to)
+			if err := compare.WritePaired(to, compare.PairedLevels(s.runs, compare.DefaultThreshold)); err != nil {
+				return &exitError{exitFailed, err}
+			}
+		}
+		if s.plan.ABSelf {
+			fmt.Fprintln(to)
+			if err := s.againstItself(to); err != nil {
+				return &exitError{exitFailed, err}
+			}
 		}
 		fmt.Fprintf(to, "\nsession: %s\n", s.journal.Dir())
 	} else {
