@@ -17,6 +17,7 @@ type Seen struct {
 	Connections   int
 	Exchanges     int
 	Calls         map[string]float64 // system calls an exchange, by name, of the threads that serve connections
+	Waits         float64            // of them: reads that found nothing yet, and the polls after them; they follow the clients' pace
 	RequestBytes  float64            // mean
 	ResponseBytes float64
 	ReadNS        int64 // that strace lets pass between two calls with nothing between them; taken off the work
@@ -78,7 +79,7 @@ func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 	byThread := map[int][]string{} // calls since the thread's last word on a connection
 	pending := map[int]call{}      // unfinished
 	var gaps []int64               // between the first and second read of a request
-	dontWait, polled := false, false
+	dontWait, polled, waits := false, false, 0
 	lines := 0
 
 	at := func(fd int) *conn {
@@ -124,6 +125,7 @@ func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 			fd, ok := number1(x.args, "fd=")
 			if c := conns[fd]; ok && c != nil {
 				polled = true
+				waits++
 				count(x)
 			}
 			return
@@ -145,6 +147,9 @@ func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 			c := at(fd)
 			if len(c.writes) > 0 {
 				finish(c)
+			}
+			if x.again {
+				waits++
 			}
 			dontWait = dontWait || strings.Contains(x.args, "MSG_DONTWAIT") || x.again
 			count(x)
@@ -234,6 +239,7 @@ func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 		seen.ReadNS = max(gaps[len(gaps)/2], 0)
 	}
 	seen.Exchanges = len(all)
+	seen.Waits = float64(waits) / float64(len(all))
 	for name, n := range calls {
 		seen.Calls[name] = float64(n) / float64(len(all))
 	}

@@ -87,6 +87,10 @@ func TestMadeLog(t *testing.T) {
 	if n := seen.Calls["futex"] * float64(seen.Exchanges); math.Abs(n-1) > 1e-9 {
 		t.Errorf("%.2f futex calls, want 1", n)
 	}
+	// Two reads find nothing; one poll ends, one is cut off by the end of the log.
+	if n := seen.Waits * float64(seen.Exchanges); math.Abs(n-3) > 1e-9 {
+		t.Errorf("%.2f waiting calls, want 3", n)
+	}
 	if p.IO != Poll || seen.ReadNS < 99_000 || seen.ReadNS > 101_000 {
 		t.Errorf("io %s, %d ns between reads", p.IO, seen.ReadNS)
 	}

@@ -214,7 +214,8 @@ func usageOf(pid int) (u usage) {
 
 // side is what one of the two did for a query.
 type side struct {
-	calls, in, out float64
+	calls, waits   float64 // system calls of the server, and those of them that only wait
+	in, out        float64 // bytes
 	switches       float64
 	rates          map[load][]float64 // exchanges a second, one for each round
 }
@@ -225,6 +226,11 @@ type load struct {
 	clients   int
 }
 
+func (s *side) take(r recorded) {
+	s.calls, s.waits = r.Calls-r.Seen.Waits, r.Seen.Waits
+	s.in, s.out = r.Seen.RequestBytes, r.Seen.ResponseBytes
+}
+
 func (s *side) rate(transport string, clients int) float64 {
 	v := slices.Sorted(slices.Values(s.rates[load{transport, clients}]))
 	return v[len(v)/2]
@@ -232,8 +238,7 @@ func (s *side) rate(transport string, clients int) float64 {
 
 type recorded struct {
 	Seen struct {
-		RequestBytes, ResponseBytes float64
-		Exchanges                   int
+		RequestBytes, ResponseBytes, Waits float64
 	} `json:"seen"`
 	Calls float64 `json:"calls"`
 }
@@ -297,7 +302,7 @@ func measureServer(s *server, test, path string) (*side, error) {
 	if err := c.Wait(); err != nil {
 		return nil, err
 	}
-	x.calls, x.in, x.out = r.Calls, r.Seen.RequestBytes, r.Seen.ResponseBytes
+	x.take(r)
 	return x, nil
 }
 
@@ -360,7 +365,7 @@ func measureReplay(path, dir string) (*side, error) {
 	if err == nil {
 		var r recorded
 		if r, err = recordProfile(pid); err == nil {
-			x.calls, x.in, x.out = r.Calls, r.Seen.RequestBytes, r.Seen.ResponseBytes
+			x.take(r)
 		}
 	}
 	if werr := c.Wait(); err != nil || werr != nil {
@@ -454,6 +459,7 @@ func compare(s *server, test, dir string) (honest bool, err error) {
 		fmt.Printf("%-34s %12s %12s %+10.1f %%\n", name, fmt.Sprintf(format, a), fmt.Sprintf(format, b), 100*(b/a-1))
 	}
 	row("system calls a query (server)", real.calls, replay.calls, "%.3f")
+	fmt.Printf("%-34s %12.3f %12.3f\n", "  and calls that wait for it", real.waits, replay.waits)
 	row("bytes a query, request", real.in, replay.in, "%.1f")
 	row("bytes a query, reply", real.out, replay.out, "%.1f")
 	row(fmt.Sprintf("switches a query, both (%d clients)", switchClients), real.switches, replay.switches, "%.2f")
