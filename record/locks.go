@@ -123,6 +123,7 @@ type CPUPair struct {
 
 // Sched is what the scheduler instrument saw of one run.
 type Sched struct {
+	Agreement       *Agreement   `json:"agreement,omitempty"`
 	Sleeps          []Sleep      `json:"sleeps,omitempty"`
 	Threads         []ThreadTime `json:"threads,omitempty"`
 	WakeupNS        *Latency     `json:"wakeup_ns,omitempty"` // from the waker's start until the woken thread runs

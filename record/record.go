@@ -126,6 +126,7 @@ type Role struct {
 	CPUNS      *CPU      `json:"cpu_ns,omitempty"`
 	Switches   *Switches `json:"switches,omitempty"`
 	RunDelayNS *int64    `json:"run_delay_ns,omitempty"`
+	Time       *Time     `json:"time,omitempty"` // absent where Run.Unavailable says why, as "roles.client.time"
 }
 
 // Worker is one worker of one run. Figures are differences between the
@@ -149,6 +150,7 @@ type Worker struct {
 	CPUNS         *CPU              `json:"cpu_ns,omitempty"`
 	OnCPUNS       *int64            `json:"on_cpu_ns,omitempty"` // schedstat's time on CPU: not tick-sampled
 	RunDelayNS    *int64            `json:"run_delay_ns,omitempty"`
+	BlockedNS     *int64            `json:"blocked_ns,omitempty"` // what is left of WindowNS
 	Migrations    *int64            `json:"migrations,omitempty"` // from before gate 1 to after stop, not the window
 	MinorFaults   *int64            `json:"minor_faults,omitempty"`
 	MajorFaults   *int64            `json:"major_faults,omitempty"`
@@ -184,6 +186,7 @@ type Run struct {
 	Lost        *uint64    `json:"lost,omitempty"`            // messages sent from gate 2 to stop that never came
 	LockWaits   *uint64    `json:"user_lock_waits,omitempty"` // times that a profile's server found its own lock taken, from gate 2 to stop
 	Fairness    *float64   `json:"fairness,omitempty"`        // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
+	Shares      *Shares    `json:"shares,omitempty"`
 	Slices      []uint64   `json:"slices,omitempty"`
 	SliceNS     []int64    `json:"slice_ns,omitempty"` // true length of each slice, midpoint to midpoint
 	ScanNS      *int64     `json:"scan_ns,omitempty"`  // the longest reading of all counters
@@ -201,6 +204,7 @@ type Run struct {
 	Errors      map[string]uint64 `json:"errors,omitempty"`
 	ClockCostNS *float64          `json:"clock_cost_ns,omitempty"`
 	WorkClockNS *float64          `json:"work_clock_cost_ns,omitempty"` // one call of --work-clock
+	Accounting  *Accounting       `json:"cpu_accounting,omitempty"`
 	Host        *Host             `json:"host,omitempty"`
 	Coordinator string            `json:"coordinator,omitempty"`        // how the coordinator was scheduled above the workers
 	CoordCPUNS  *int64            `json:"coordinator_cpu_ns,omitempty"` // its own CPU time while the window was open

@@ -55,6 +55,9 @@ type Accounting struct {
 // share of one half then has a standard error of 2.5 %.
 const minTicks = 400
 
+// defaultTick is the longest tick in use, in ns.
+const defaultTick = 10_000_000
+
 // Summarise groups the timed runs by cell. Rows stand in the order of cells,
 // which also get one where nothing was run; other cells follow in the order of
 // their fields. The runs of the first discard blocks are counted but give no
@@ -286,7 +289,7 @@ func (r *Row) userShare(acc Accounting) {
 			}
 		}
 	}
-	tick := cmp.Or(acc.TickNS, 10_000_000)
+	tick := cmp.Or(acc.TickNS, defaultTick)
 	switch {
 	case all == 0:
 		r.UserShare = missing("no time on a CPU was counted")

@@ -18,6 +18,7 @@ type Options struct {
 	Discard    int           // blocks at the start whose runs give no figures
 	Accounting Accounting
 	Distance   Distance // for cells that are pairs of CPUs, which are then drawn as a matrix; may be nil
+	Explain    bool     // say where the time of each cell's operations went; else only for few cells, and shorter
 	Warnings   []string // from elsewhere, as the environment's; printed last
 }
 
@@ -58,6 +59,7 @@ func text(runs []record.Run, opt Options) string {
 	} else {
 		drawRows(&b, rows, id, opt.Width)
 	}
+	b.WriteString(explanation(rows, runs, id, opt))
 	if fs := failures(runs, id); len(fs) > 0 {
 		b.WriteString("\nfailed:\n")
 		for i, f := range fs {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 
 // figures are the names of the run's figures that a failed run has none of.
 var figures = []string{"window_s", "warmup_s", "ops", "ops_per_s", "slices", "scan_ns", "start_skew_ns", "connect_ns",
-	"latency_ns", "histogram", "bytes_per_s", "lost", "user_lock_waits", "fairness", "cpu_ns", "switches", "migrations", "run_delay_ns", "roles", "host"}
+	"latency_ns", "histogram", "bytes_per_s", "lost", "user_lock_waits", "fairness", "shares", "cpu_ns", "cpu_accounting", "switches", "migrations", "run_delay_ns", "roles", "host"}
 
 // collectFailed notes who took part in a run that failed.
 func (r *run) collectFailed() {
@@ -54,9 +55,12 @@ func (r *run) collect() {
 	r.throughput()
 	r.messages()
 	r.fairness()
+	r.shares()
 	r.latency()
 	r.connects()
 	r.roles()
+	r.times()
+	r.accounting()
 	r.startSkew()
 	r.host()
 	r.errors()
@@ -150,7 +154,7 @@ func (r *run) worker(i int) record.Worker {
 	a, b := &slot.Open, &slot.Close
 	if a.Taken == 0 || b.Taken == 0 {
 		const why = "starved: it reached no operation's end to take its own snapshot at window open and close"
-		for _, name := range []string{"window_ns", "snapshot_ops", "switches", "cpu_ns", "run_delay_ns", "minor_faults", "cpu_seen"} {
+		for _, name := range []string{"window_ns", "snapshot_ops", "switches", "cpu_ns", "run_delay_ns", "blocked_ns", "minor_faults", "cpu_seen"} {
 			w.Missing(name, why)
 		}
 		return w
@@ -158,7 +162,7 @@ func (r *run) worker(i int) record.Worker {
 	w.WindowNS = b.TimeNS - a.TimeNS
 	w.SnapshotOps = b.Ops - a.Ops
 	if r.model(w.Role) == "goroutine" {
-		for _, name := range []string{"switches", "cpu_ns", "run_delay_ns", "minor_faults"} {
+		for _, name := range []string{"switches", "cpu_ns", "run_delay_ns", "blocked_ns", "minor_faults"} {
 			w.Missing(name, goroutineWhy)
 		}
 		return w
@@ -167,13 +171,15 @@ func (r *run) worker(i int) record.Worker {
 	w.CPUNS, w.Switches, w.MinorFaults, w.MajorFaults = &u.cpu, &u.switches, &u.minor, &u.major
 	run0, delay0, err0 := schedstat(slot, a)
 	run1, delay1, err1 := schedstat(slot, b)
-	if err0 != "" || err1 != "" {
-		w.Missing("run_delay_ns", err0+err1)
-		w.Missing("on_cpu_ns", err0+err1)
+	if why := cmp.Or(err0, err1); why != "" {
+		for _, name := range []string{"run_delay_ns", "on_cpu_ns", "blocked_ns"} {
+			w.Missing(name, why)
+		}
 		return w
 	}
 	on, delay := run1-run0, delay1-delay0
 	w.OnCPUNS, w.RunDelayNS = &on, &delay
+	r.blocked(&w)
 	return w
 }
 

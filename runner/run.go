@@ -26,6 +26,7 @@ type Options struct {
 	Spare      []int              // CPUs that no worker is pinned to, where the coordinator may go
 	Instrument string             // "", locks, sched or all: the run is an instrumented one
 	Stacks     bool               // why workers slept by function, not by system call
+	Accounting record.Accounting  // of CPU time, by this kernel
 	Patience   time.Duration      // how long to wait for workers before the watchdog ends the run; 0: by their number
 	Started    func(pids []int)   // told the worker processes when gate 2 opens; may be nil
 	Turned     func(phase uint32) // told each phase; may be nil

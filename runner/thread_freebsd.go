@@ -39,6 +39,8 @@ func sleepUntil(ns int64) {
 	}
 }
 
+const onCPUSource = "getrusage(RUSAGE_THREAD)"
+
 const noMigrations = "FreeBSD does not count migrations by thread"
 
 func noSchedstat(syscall.Errno) string { return "FreeBSD keeps no run-queue delay by thread" }

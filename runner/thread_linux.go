@@ -35,6 +35,8 @@ func sleepUntil(ns int64) {
 	}
 }
 
+const onCPUSource = "schedstat"
+
 const noMigrations = "the kernel has no /proc/PID/task/TID/sched (CONFIG_SCHED_DEBUG)"
 
 func noSchedstat(e syscall.Errno) string {

@@ -78,6 +78,7 @@ type runFlags struct {
 	abSelf   bool
 	dryRun   bool
 	json     bool
+	explain  bool
 }
 
 func runCommand() *cobra.Command {
@@ -109,6 +110,7 @@ was finished being kept.`,
 	flags.StringVar(&f.resume, "resume", "", "carry on with a session, where plan and kernel are the same")
 	flags.BoolVar(&f.abSelf, "ab-self", false, "run each cell as A and as B and set the two against each other: nothing should be found")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, measure nothing")
+	flags.BoolVar(&f.explain, "explain", false, "say under the table where the time of each cell's operations went (unasked for few cells)")
 	flags.BoolVar(&f.json, "json", false, "print each record as one JSON line on standard output")
 	return c
 }
@@ -256,7 +258,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	s := &session{
 		journal: j, plan: j.Plan(), machine: machine, env: env, exe: exe,
-		out: cmd.OutOrStdout(), json: f.json, runs: j.Earlier(),
+		out: cmd.OutOrStdout(), json: f.json, explain: f.explain, runs: j.Earlier(),
 		warnings: append(j.Warnings(), env.Warnings()...),
 	}
 	return s.measure(cmd.Context())
@@ -308,6 +310,7 @@ type session struct {
 	exe      string
 	out      io.Writer
 	json     bool
+	explain  bool
 	runs     []record.Run
 	warnings []string
 }
@@ -398,6 +401,7 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 	opt := runner.Options{
 		Window: time.Duration(s.plan.WindowNS), Warmup: time.Duration(s.plan.WarmupNS), Slice: time.Duration(s.plan.SliceNS),
 		Ops: s.plan.Ops, Seed: s.plan.Seed + uint64(step.Seq), Exe: s.exe,
+		Accounting: accounting(s.env),
 	}
 	if step.Instrumented {
 		opt.Instrument = s.plan.Instrument
@@ -413,15 +417,9 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 func (s *session) table() report.Options {
 	o := report.Options{
 		Title: fmt.Sprintf("%s %s, %s, boot %.8s", s.env.Kernel.OS, s.env.Kernel.Release, s.env.CPU.Model, s.env.BootID),
-		Width: terminalWidth(), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings,
-		Distance: func(a, b int) (string, int) { return s.machine.Class(a, b), int(s.machine.Distance(a, b)) },
-	}
-	switch s.env.Sched.CPUAccounting {
-	case "gen", "native":
-		o.Accounting.Exact = true
-	}
-	if hz := s.env.Clock.HZ; hz != nil && *hz > 0 {
-		o.Accounting.TickNS = 1e9 / *hz
+		Width: terminalWidth(), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings, Explain: s.explain,
+		Accounting: splits(accounting(s.env)),
+		Distance:   func(a, b int) (string, int) { return s.machine.Class(a, b), int(s.machine.Distance(a, b)) },
 	}
 	return o
 }
