@@ -2,8 +2,8 @@
 // locks: function, kind of lock, number of distinct locks, how often, how long.
 //
 //	flags ─▶ plan ─▶ placement ─▶ workers ─▶ run record ─▶ journal ─▶ series ─▶ comparison ─▶ report
-//	                                 │           ▲             │                              ▲
-//	                               Source ── rows, instrument  └──────────── Table ───────────┘
+//	                                 │           ▲
+//	                               Source ── rows, instrument
 //
 // A Source is one means of this kernel; Choose takes the best that is
 // available and says why better ones were not:

@@ -105,7 +105,7 @@ func ParseLockProf(text string) ([]Row, error) {
 		}
 		rows = append(rows, *row)
 	}
-	sortRows(rows)
+	SortRows(rows)
 	return rows, nil
 }
 

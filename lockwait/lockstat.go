@@ -91,7 +91,7 @@ func ParseLockStat(r io.Reader) ([]Row, error) {
 	for i := range rows {
 		rows[i].Class = lockStatClass(rows[i])
 	}
-	sortRows(rows)
+	SortRows(rows)
 	return rows, nil
 }
 

@@ -71,7 +71,7 @@ func compareSources(t *testing.T, name string) bool {
 		}
 		found := false
 		for _, h := range have {
-			if keyOf(&h) == keyOf(&w) {
+			if h.Site == w.Site && h.Caller == w.Caller && h.Kind == w.Kind && h.Where == w.Where {
 				found = true
 				if d := max(*h.Count-*w.Count, *w.Count-*h.Count); d*100 > *w.Count || *h.Addresses != *w.Addresses {
 					t.Errorf("%s from %s, %s: %d waits on %d locks by perf, %d on %d by eBPF", w.Site, w.Caller, w.Kind, *h.Count, *h.Addresses, *w.Count, *w.Addresses)

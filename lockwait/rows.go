@@ -111,14 +111,14 @@ func rowsOf(source string, samples []sample, atLeast bool) (rows []Row, own int6
 		row := Row{
 			Site: k.site, Caller: k.caller, Kind: k.kind, Class: k.class, Where: k.where, Source: source,
 			Count: &r.count, TotalNS: &r.total, MinNS: &r.min, MaxNS: &r.max,
-			Histogram: histogramOf(r.hist[:]), Stacks: mergeStacks(r.stacks),
+			Histogram: histogramOf(r.hist[:]), Stacks: MergeStacks(r.stacks),
 		}
 		if n > 0 {
 			row.Addresses, row.AtLeast = &n, atLeast
 		}
 		rows = append(rows, row)
 	}
-	sortRows(rows)
+	SortRows(rows)
 	for i := range rows {
 		if i >= stackRows {
 			rows[i].Stacks = nil
@@ -137,8 +137,8 @@ func namesOf(frames []kallsyms.Frame) []string {
 	return names
 }
 
-// mergeStacks sums stacks of one way and keeps the greatest.
-func mergeStacks(in []record.LockStack) []record.LockStack {
+// MergeStacks sums stacks of one way and keeps the greatest.
+func MergeStacks(in []record.LockStack) []record.LockStack {
 	slices.SortFunc(in, func(a, b record.LockStack) int { return slices.Compare(a.Frames, b.Frames) })
 	var out []record.LockStack
 	for _, s := range in {
@@ -169,9 +169,9 @@ func histogramOf(hist []uint64) *record.Histogram {
 	return h
 }
 
-// sortRows puts the greatest summed wait first, then the most waits or
+// SortRows puts the greatest summed wait first, then the most waits or
 // samples, then names, so that equal inputs give equal tables.
-func sortRows(rows []Row) {
+func SortRows(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(
 			cmp.Compare(value(b.TotalNS), value(a.TotalNS)),

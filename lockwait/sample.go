@@ -113,7 +113,7 @@ func (s *sampler) Stop() ([]Row, error) {
 	for x, n := range s.seen {
 		rows = append(rows, Row{Site: x.site, Kind: x.kind, Class: x.class, Where: record.InWorkers, Source: s.name, Samples: &n, SampleShare: &record.Ratio{N: n, Of: s.all}})
 	}
-	sortRows(rows)
+	SortRows(rows)
 	return rows, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"udsbench/journal"
-	"udsbench/lockwait"
+	"udsbench/locktable"
 	"udsbench/record"
 )
 
@@ -26,7 +26,7 @@ server.
 What was not seen is "not observed" with what the source cannot see, never 0.`
 
 func locksCommand() *cobra.Command {
-	var v lockwait.View
+	var v locktable.View
 	var asJSON, asCSV, folded bool
 	var cpuSeconds float64
 	c := &cobra.Command{
@@ -55,13 +55,13 @@ func locksCommand() *cobra.Command {
 				return fmt.Errorf("--folded takes one cell: this has %d", len(tables))
 			case folded:
 				v.Top = 0
-				return lockwait.WriteFolded(out, tables[0], v)
+				return locktable.WriteFolded(out, tables[0], v)
 			case asJSON:
-				return lockwait.WriteJSON(out, tables, v)
+				return locktable.WriteJSON(out, tables, v)
 			case asCSV:
-				return lockwait.WriteCSV(out, tables, v)
+				return locktable.WriteCSV(out, tables, v)
 			}
-			return lockwait.Write(out, tables, v)
+			return locktable.Write(out, tables, v)
 		},
 	}
 	f := c.Flags()
@@ -77,7 +77,7 @@ func locksCommand() *cobra.Command {
 }
 
 // lockTables reads sessions, or one table measured elsewhere.
-func lockTables(args []string) ([]*lockwait.Table, error) {
+func lockTables(args []string) ([]*locktable.Table, error) {
 	if len(args) == 1 {
 		if st, err := os.Stat(args[0]); err == nil && st.Mode().IsRegular() {
 			return lockFile(args[0])
@@ -99,24 +99,24 @@ func lockTables(args []string) ([]*lockwait.Table, error) {
 	if len(names) == 2 && names[0] == names[1] {
 		copy(names, args)
 	}
-	tables := lockwait.Tables(names, sessions)
+	tables := locktable.Tables(names, sessions)
 	if len(tables) == 0 {
 		return nil, fmt.Errorf("%s: no run was instrumented for locks; measure with run --instrument locks", strings.Join(args, ", "))
 	}
 	return tables, nil
 }
 
-func lockFile(name string) ([]*lockwait.Table, error) {
+func lockFile(name string) ([]*locktable.Table, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	if !lockwait.IsPFS(string(b)) {
+	if !locktable.IsPFS(string(b)) {
 		return nil, errors.New(name + " is neither a session directory nor a table of performance schema waits")
 	}
-	sides, err := lockwait.ReadPFS(strings.NewReader(string(b)))
+	sides, err := locktable.ReadPFS(strings.NewReader(string(b)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return []*lockwait.Table{{Per: "op", Sides: sides}}, nil
+	return []*locktable.Table{{Per: "op", Sides: sides}}, nil
 }

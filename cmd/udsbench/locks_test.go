@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const waits2013 = "../../lockwait/testdata/pfs-locks-2013.tsv"
+const waits2013 = "../../locktable/testdata/pfs-locks-2013.tsv"
 
 // locks runs the command in this process.
 func locks(args ...string) (string, error) {

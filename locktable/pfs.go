@@ -1,4 +1,4 @@
-package lockwait
+package locktable
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"udsbench/lockwait"
 	"udsbench/record"
 )
 
@@ -69,8 +70,8 @@ func ReadPFS(r io.Reader) ([]*Side, error) {
 			sides = append(sides, side)
 		}
 		total := (ps + 500) / 1000
-		row := Row{Site: parts[4], Caller: parts[3], Kind: parts[2], Class: record.ClassUser, Where: record.InWorkers, Source: "performance_schema", Count: &count, TotalNS: &total}
-		if slices.ContainsFunc(side.Rows, func(r Row) bool { return keyOf(&r) == keyOf(&row) }) {
+		row := record.Lock{Site: parts[4], Caller: parts[3], Kind: parts[2], Class: record.ClassUser, Where: record.InWorkers, Source: "performance_schema", Count: &count, TotalNS: &total}
+		if slices.ContainsFunc(side.Rows, func(r record.Lock) bool { return keyOf(&r) == keyOf(&row) }) {
 			return nil, fmt.Errorf("line %d: %s occurs twice for %s", n, f[1], f[0])
 		}
 		side.Rows = append(side.Rows, row)
@@ -82,7 +83,7 @@ func ReadPFS(r io.Reader) ([]*Side, error) {
 		return nil, fmt.Errorf("no waits in the table")
 	}
 	for _, s := range sides {
-		sortRows(s.Rows)
+		lockwait.SortRows(s.Rows)
 	}
 	return sides, nil
 }

@@ -1,4 +1,4 @@
-package lockwait
+package locktable
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ func (v View) apply(t *Table) *Table {
 // line is one row of the table over all sides; nil where a side has not seen it.
 type line struct {
 	key  rowKey
-	rows []*Row
+	rows []*record.Lock
 }
 
 // lines joins the sides' rows, the greatest wait of any side first.
@@ -64,7 +64,7 @@ func (t *Table) lines(user bool) []line {
 			if !ok {
 				n = len(out)
 				at[k] = n
-				out = append(out, line{k, make([]*Row, len(t.Sides))})
+				out = append(out, line{k, make([]*record.Lock, len(t.Sides))})
 			}
 			out[n].rows[i] = r
 		}
@@ -80,6 +80,14 @@ func (t *Table) lines(user bool) []line {
 	}
 	slices.SortStableFunc(out, func(a, b line) int { return cmp.Compare(weight(b), weight(a)) })
 	return out
+}
+
+// value gives what p points to, or less than anything that is known.
+func value(p *int64) int64 {
+	if p == nil {
+		return -1
+	}
+	return *p
 }
 
 // absent stands where a side did not observe something, or a source does not tell it.
@@ -351,7 +359,7 @@ func (t *Table) rows(b *strings.Builder, lines []line, sampled bool) {
 		for i, s := range t.Sides {
 			r := l.rows[i]
 			if r == nil {
-				r = &Row{}
+				r = &record.Lock{}
 			}
 			if one {
 				cells = append(cells, addresses(r))
@@ -386,7 +394,7 @@ func (t *Table) sideNames(g *grid, first, width int) {
 
 // change says how waiting for one operation changed, or, where a side knows no
 // operations, the sum.
-func change(sides []*Side, rows []*Row) string {
+func change(sides []*Side, rows []*record.Lock) string {
 	a, b := rows[0], rows[1]
 	switch {
 	case a == nil && b == nil:
@@ -412,7 +420,7 @@ func integer(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-func addresses(r *Row) string {
+func addresses(r *record.Lock) string {
 	if r.Addresses == nil {
 		return absent
 	}
@@ -440,14 +448,14 @@ func nanoseconds(n *int64) string {
 	return duration(float64(*n))
 }
 
-func mean(r *Row) string {
+func mean(r *record.Lock) string {
 	if r.TotalNS == nil || r.Count == nil || *r.Count == 0 {
 		return absent
 	}
 	return duration(float64(*r.TotalNS) / float64(*r.Count))
 }
 
-func samples(r *Row) string {
+func samples(r *record.Lock) string {
 	if r.Samples == nil {
 		return absent
 	}
@@ -562,7 +570,7 @@ func WriteJSON(w io.Writer, tables []*Table, v View) error {
 				s.Rows = s.Rows[:v.Top]
 			}
 			if s.Rows == nil {
-				s.Rows = []Row{} // observed, and nothing seen
+				s.Rows = []record.Lock{} // observed, and nothing seen
 			}
 		}
 		if err := e.Encode(t); err != nil {

@@ -1,4 +1,4 @@
-package lockwait
+package locktable
 
 import (
 	"bytes"
@@ -78,7 +78,7 @@ func p(v int64) *int64       { return &v }
 func f64(v float64) *float64 { return &v }
 
 // session makes runs of one cell: a plain and an instrumented one.
-func session(rows []Row, plain, watched float64, ops uint64) []record.Run {
+func session(rows []record.Lock, plain, watched float64, ops uint64) []record.Run {
 	cell := record.Cell{Workload: "fanin", Transport: "unix-stream", Parallel: 8}
 	lost := int64(0)
 	inst := record.Instrument{Name: "locks", Source: "ebpf", CPUs: 2, WindowNS: p(3e9), Lost: &lost, SelfNS: p(6e7), Calls: p(1000),
@@ -89,14 +89,14 @@ func session(rows []Row, plain, watched float64, ops uint64) []record.Run {
 	}
 }
 
-func row(site, class string, count, total int64) Row {
+func row(site, class string, count, total int64) record.Lock {
 	n := 1
-	return Row{Site: site, Caller: "c", Kind: "spinlock", Class: class, Where: record.InWorkers, Source: "ebpf", Addresses: &n, Count: &count, TotalNS: &total, MinNS: p(10), MaxNS: p(total)}
+	return record.Lock{Site: site, Caller: "c", Kind: "spinlock", Class: class, Where: record.InWorkers, Source: "ebpf", Addresses: &n, Count: &count, TotalNS: &total, MinNS: p(10), MaxNS: p(total)}
 }
 
 func TestTwoSessions(t *testing.T) {
-	before := session([]Row{row("unix_stream_sendmsg", record.ClassSocket, 1000, 6e8), row("alloc_fd", record.ClassDescriptors, 10, 1e6)}, 100, 90, 500)
-	after := session([]Row{row("unix_stream_sendmsg", record.ClassSocket, 100, 6e7), row("__schedule", record.ClassScheduler, 5, 2e6)}, 100, 80, 1000)
+	before := session([]record.Lock{row("unix_stream_sendmsg", record.ClassSocket, 1000, 6e8), row("alloc_fd", record.ClassDescriptors, 10, 1e6)}, 100, 90, 500)
+	after := session([]record.Lock{row("unix_stream_sendmsg", record.ClassSocket, 100, 6e7), row("__schedule", record.ClassScheduler, 5, 2e6)}, 100, 80, 1000)
 	var b strings.Builder
 	if err := Write(&b, Tables([]string{"old", "new"}, [][]record.Run{before, after}), View{Top: 20}); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestMergeRows(t *testing.T) {
 	a, b := row("f", record.ClassSocket, 10, 100), row("f", record.ClassSocket, 30, 500)
 	three := 3
 	b.Addresses, b.Acquired = &three, p(7)
-	rows := MergeRows([]Row{a, b})
+	rows := MergeRows([]record.Lock{a, b})
 	if len(rows) != 1 || *rows[0].Count != 40 || *rows[0].TotalNS != 600 || *rows[0].Addresses != 3 || rows[0].Acquired != nil || *rows[0].MaxNS != 500 {
 		t.Errorf("%+v", rows)
 	}
@@ -141,7 +141,9 @@ func TestNothingSeen(t *testing.T) {
 	if err := WriteJSON(&js, tables, View{}); err != nil {
 		t.Fatal(err)
 	}
-	var back struct{ Sides []struct{ Locks []Row } }
+	var back struct {
+		Sides []struct{ Locks []record.Lock }
+	}
 	if err := json.Unmarshal([]byte(js.String()), &back); err != nil || len(back.Sides) != 1 || back.Sides[0].Locks == nil || len(back.Sides[0].Locks) != 0 {
 		t.Errorf("%v, %s", err, js.String())
 	}
@@ -155,8 +157,8 @@ func TestNothingSeen(t *testing.T) {
 
 // What a source does not tell is empty in CSV and "-" in the table.
 func TestUntoldIsEmpty(t *testing.T) {
-	r := Row{Site: "sbwait", Kind: "sampled", Class: record.ClassSocket, Where: record.InWorkers, Source: "sample", Samples: p(12), SampleShare: &record.Ratio{N: 12, Of: 48}}
-	tables := Tables([]string{"s"}, [][]record.Run{session([]Row{r}, 100, 90, 500)})
+	r := record.Lock{Site: "sbwait", Kind: "sampled", Class: record.ClassSocket, Where: record.InWorkers, Source: "sample", Samples: p(12), SampleShare: &record.Ratio{N: 12, Of: 48}}
+	tables := Tables([]string{"s"}, [][]record.Run{session([]record.Lock{r}, 100, 90, 500)})
 	var cs, text bytes.Buffer
 	if err := WriteCSV(&cs, tables, View{}); err != nil {
 		t.Fatal(err)
@@ -189,7 +191,7 @@ func TestUntoldIsEmpty(t *testing.T) {
 func TestFolded(t *testing.T) {
 	r := row("unix_stream_sendmsg", record.ClassSocket, 10, 1000)
 	r.Stacks = []record.LockStack{{Frames: []string{"do_syscall_64", "vfs_write", "unix_stream_sendmsg"}, Count: 9, TotalNS: 900}}
-	tables := Tables([]string{"s"}, [][]record.Run{session([]Row{r}, 100, 90, 500)})
+	tables := Tables([]string{"s"}, [][]record.Run{session([]record.Lock{r}, 100, 90, 500)})
 	var b strings.Builder
 	if err := WriteFolded(&b, tables[0], View{}); err != nil {
 		t.Fatal(err)
@@ -201,7 +203,7 @@ func TestFolded(t *testing.T) {
 }
 
 func TestClassFilterKeepsPer(t *testing.T) {
-	full := &Table{Per: "op", Sides: []*Side{{Name: "a", Rows: []Row{row("q", record.ClassOther, 10, 10), row("s", record.ClassSocket, 40, 100)}, CPUSeconds: f64(1)}}}
+	full := &Table{Per: "op", Sides: []*Side{{Name: "a", Rows: []record.Lock{row("q", record.ClassOther, 10, 10), row("s", record.ClassSocket, 40, 100)}, CPUSeconds: f64(1)}}}
 	got := View{Class: record.ClassSocket, Per: "q"}.apply(full)
 	if len(got.Sides[0].Rows) != 1 || *got.Sides[0].Ops != 10 || got.Per != "q" || full.Sides[0].Ops != nil {
 		t.Errorf("%+v, before %+v", got.Sides[0], full.Sides[0])

@@ -1,9 +1,10 @@
-package lockwait
+package locktable
 
 import (
 	"encoding/json"
 	"slices"
 
+	"udsbench/lockwait"
 	"udsbench/record"
 )
 
@@ -12,7 +13,7 @@ import (
 type Side struct {
 	Name        string              `json:"name"`
 	Runs        int                 `json:"runs,omitempty"`
-	Rows        []Row               `json:"locks"`
+	Rows        []record.Lock       `json:"locks"`
 	Ops         *float64            `json:"ops,omitempty"`         // operations in the time that the rows cover
 	CPUSeconds  *float64            `json:"cpu_seconds,omitempty"` // of all CPUs in that time
 	Instruments []record.Instrument `json:"instruments,omitempty"` // one a run
@@ -142,13 +143,13 @@ func median(v []float64) float64 {
 // rowKey is what makes two rows the same row.
 type rowKey struct{ site, caller, kind, class, where string }
 
-func keyOf(r *Row) rowKey { return rowKey{r.Site, r.Caller, r.Kind, r.Class, r.Where} }
+func keyOf(r *record.Lock) rowKey { return rowKey{r.Site, r.Caller, r.Kind, r.Class, r.Where} }
 
 // MergeRows sums rows of the same site, caller, kind, class and context, as of
 // several runs. Numbers of locks do not add up over runs: the greatest stays.
-func MergeRows(rows []Row) []Row {
-	byKey := map[rowKey]*Row{}
-	var out []*Row
+func MergeRows(rows []record.Lock) []record.Lock {
+	byKey := map[rowKey]*record.Lock{}
+	var out []*record.Lock
 	for i := range rows {
 		r := rows[i]
 		k := keyOf(&r)
@@ -172,14 +173,14 @@ func MergeRows(rows []Row) []Row {
 			have.SampleShare = &record.Ratio{N: have.SampleShare.N + r.SampleShare.N, Of: have.SampleShare.Of + r.SampleShare.Of}
 		}
 		have.Histogram = mergeHistograms(have.Histogram, r.Histogram)
-		have.Stacks = mergeStacks(append(slices.Clone(have.Stacks), r.Stacks...))
+		have.Stacks = lockwait.MergeStacks(append(slices.Clone(have.Stacks), r.Stacks...))
 		have.Columns, have.Points, have.Holders = nil, nil, nil // of one run only
 	}
-	merged := make([]Row, len(out))
+	merged := make([]record.Lock, len(out))
 	for i, r := range out {
 		merged[i] = *r
 	}
-	sortRows(merged)
+	lockwait.SortRows(merged)
 	return merged
 }
 
