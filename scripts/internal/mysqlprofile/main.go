@@ -214,10 +214,10 @@ func usageOf(pid int) (u usage) {
 
 // side is what one of the two did for a query.
 type side struct {
-	calls, waits   float64 // system calls of the server, and those of them that only wait
-	in, out        float64 // bytes
-	switches       float64
-	rates          map[load][]float64 // exchanges a second, one for each round
+	calls, waits float64 // system calls of the server, and those of them that only wait
+	in, out      float64 // bytes
+	switches     float64
+	rates        map[load][]float64 // exchanges a second, one for each round
 }
 
 // load is one measurement of throughput.

@@ -1,0 +1,12 @@
+package runner
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// unprivileged has nothing to drop: no privilege exceeds RLIMIT_NOFILE here.
+func unprivileged(_ *testing.T, f func()) { f() }
+
+func fileLimit(n int) unix.Rlimit { return unix.Rlimit{Cur: int64(n), Max: int64(n)} }
