@@ -285,3 +285,8 @@ func trySend(transport string, n int) (int, error) {
 func isStream(transport string) bool {
 	return transport == "unix-stream" || transport == "tcp" || transport == "pipe"
 }
+
+// parts reports whether a message over the transport can come in parts.
+func parts(transport string) bool {
+	return isStream(transport) || transport == "unix-seqpacket" && recordFlag != 0
+}

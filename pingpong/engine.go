@@ -39,9 +39,10 @@ type Worker struct {
 	slot *Slot
 
 	rfd, wfd          uintptr
+	writes, flags     uintptr        // the system call that sends a message, and its flags
 	buf               unsafe.Pointer // one message, as long as the longer direction
 	Request, Response uintptr        // bytes
-	stream            bool           // messages have no boundaries: partial reads and writes are continued
+	stream            bool           // messages may come in parts: partial reads and writes are continued
 	retryFull         bool           // ENOBUFS means a full receiver
 	first             bool           // leaves at stop; others leave at the end of file
 	idle              bool           // may be left without an operation

@@ -85,7 +85,7 @@ func (w *Worker) goRead(trap, a2, a3, a4 uintptr) (uintptr, uintptr) {
 
 func (w *Worker) goWrite(p unsafe.Pointer, n uintptr) (uintptr, uintptr) {
 	g := gios[w.gio]
-	g.trap, g.a2, g.a3, g.a4 = unix.SYS_WRITE, uintptr(p), n, 0
+	g.trap, g.a2, g.a3, g.a4 = w.writes, uintptr(p), n, w.flags
 	if err := g.w.Write(g.write); err != nil {
 		return 0, uintptr(unix.EBADF)
 	}

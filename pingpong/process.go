@@ -313,7 +313,8 @@ func (p *process) prepare(i int) (*Worker, error) {
 		ctl: p.memory.Control(), slot: slot,
 		buf:     unsafe.Pointer(&mem[size-bytes]),
 		Request: uintptr(spec.Cell.Request), Response: uintptr(spec.Cell.Response),
-		stream:    isStream(spec.Cell.Transport),
+		writes:    unix.SYS_WRITE,
+		stream:    parts(spec.Cell.Transport),
 		retryFull: spec.Cell.Transport == "unix-dgram",
 		first:     ws.Role == record.Client,
 		idle:      ws.Role == record.Server && p.workload.IdleServers,
@@ -321,6 +322,9 @@ func (p *process) prepare(i int) (*Worker, error) {
 		counting: spec.Ops != 0,
 		clock:    uint32(spec.Clock.Kind), mult: spec.Clock.Mult, every: spec.Clock.Every,
 		random: (spec.Seed+uint64(ws.Slot)+1)*0x9E3779B97F4A7C15 | 1,
+	}
+	if spec.Cell.Transport == "unix-seqpacket" && recordFlag != 0 {
+		w.writes, w.flags = unix.SYS_SENDTO, recordFlag
 	}
 	w.timing = p.timing(ws.Role)
 	if w.every != 0 {
@@ -383,7 +387,10 @@ func (p *process) timing(role string) uint32 {
 // StampsUnavailable says why the messages of a cell without replies cannot
 // carry a time of sending; "" where they can.
 func StampsUnavailable(c record.Cell) string {
-	const whole = 4096 // PIPE_BUF, and well under half a send buffer (unix_stream_sendmsg splits above that)
+	whole := 4096 // well under half a send buffer (unix_stream_sendmsg splits above that)
+	if c.Transport == "pipe" {
+		whole = pipeBuf
+	}
 	w, err := Lookup(c.Workload)
 	switch {
 	case err != nil:
@@ -394,6 +401,8 @@ func StampsUnavailable(c record.Cell) string {
 		return ""
 	case w.ReadersLeave && c.Transport == "tcp" && c.Parallel > 1:
 		return "readers that share a TCP connection can part a message between them"
+	case w.ReadersLeave && fillsUp && c.Transport != "pipe" && parts(c.Transport) && c.Parallel > 1:
+		return "readers that share a connection can part a message between them where it met a full buffer"
 	case w.ReadersLeave && isStream(c.Transport) && c.Request > whole && c.Parallel > 1:
 		return fmt.Sprintf("readers that share a stream can part messages over %d bytes between them", whole)
 	case c.Transport == "tcp" && c.Parallel > 1:

@@ -75,7 +75,8 @@ func (w *Worker) read(p unsafe.Pointer, n uintptr) (uintptr, uintptr) {
 	return w.receive(unix.SYS_READ, w.rfd, uintptr(p), n, 0)
 }
 
-// write is write(2) of n bytes from p: the count, or an errno.
+// write is write(2) of n bytes from p, or send(2) where that alone can end a
+// record: the count, or an errno.
 //
 //go:nosplit
 //go:norace
@@ -86,7 +87,8 @@ func (w *Worker) write(p unsafe.Pointer, n uintptr) (uintptr, uintptr) {
 			r, e = w.goWrite(p, n)
 		} else {
 			var errno syscall.Errno
-			r, _, errno = syscall.RawSyscall6(unix.SYS_WRITE, w.wfd, uintptr(p), n, 0, 0, 0)
+			// write(2) takes no flags and looks at three of these.
+			r, _, errno = syscall.RawSyscall6(w.writes, w.wfd, uintptr(p), n, w.flags, 0, 0)
 			e = uintptr(errno)
 		}
 		switch {

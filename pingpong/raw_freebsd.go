@@ -23,6 +23,19 @@ const (
 // putFamily writes the head of a sockaddr of n bytes.
 func putFamily(b []byte, n int, family uint16) { b[0], b[1] = byte(n), byte(family) }
 
+// pipeBuf is PIPE_BUF of sys/syslimits.h: so much goes into a pipe whole.
+const pipeBuf = 512
+
+// fillsUp says that what is written to a nearly full socket goes in as far as
+// there is room (uipc_sosend_stream_or_seqpacket in sys/kern/uipc_usrreq.c).
+const fillsUp = true
+
+// recordFlag is what a seqpacket sender must say for its message to be a record
+// of its own. From FreeBSD 15 on a seqpacket socket is a stream with record
+// marks, which write(2) cannot set, and a record that meets a full buffer comes
+// in parts (socket(2); uipc_sosend_stream_or_seqpacket in sys/kern/uipc_usrreq.c).
+const recordFlag = unix.MSG_EOR
+
 const bufferSysctl = "net.local.dgram.maxdgram or net.local.seqpacket.maxseqpacket"
 
 const sysSchedGetcpu = 581 // sched_getcpu(2), FreeBSD 13.1

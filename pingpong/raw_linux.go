@@ -24,6 +24,17 @@ const (
 // putFamily writes the head of a sockaddr of n bytes.
 func putFamily(b []byte, n int, family uint16) { binary.NativeEndian.PutUint16(b, family) }
 
+// pipeBuf is PIPE_BUF of limits.h: so much goes into a pipe whole.
+const pipeBuf = 4096
+
+// fillsUp says that what is written to a nearly full socket goes in as far as
+// there is room. Here a message goes in whole, as one skb, or waits.
+const fillsUp = false
+
+// recordFlag is what a seqpacket sender must say for its message to be a record
+// of its own: here each message is one, and comes whole (unix(7)).
+const recordFlag = 0
+
 const bufferSysctl = "net.core.wmem_default"
 
 // rawCPU is the CPU that the calling thread runs on (getcpu(2)), or -1.
