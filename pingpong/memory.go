@@ -195,6 +195,11 @@ func (c *Control) reach(slot *Slot, milestone int) {
 	}
 }
 
+// over reports whether every worker is out of its loop, or the run failed.
+func (c *Control) over() bool {
+	return c.Reached(Done) >= int(c.Want[Done]) || atomicPhase(c) >= PhaseAbort
+}
+
 // SetText stores s, cut to fit, into a NUL-terminated field of a slot.
 func SetText(dst []byte, s string) {
 	n := copy(dst[:len(dst)-1], s)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -171,10 +172,27 @@ func (p *process) atEnd(f func()) {
 
 // wakeByShutdown shuts a socket down at the end. A blocked AF_UNIX datagram
 // reader is woken neither by its peer's close nor by its shutdown, only by a
-// shutdown of its own socket; what is queued is still read first. A blocked
-// accept is woken in the same way.
+// shutdown of its own socket; what is queued is read first. A blocked accept is
+// woken in the same way.
 func (p *process) wakeByShutdown(fd int) {
-	p.atEnd(func() { unix.Shutdown(fd, unix.SHUT_RDWR) }) // ENOTCONN on an unconnected one, which is woken all the same
+	p.atEnd(func() {
+		for !drained(fd) && !p.memory.Control().over() {
+			time.Sleep(time.Millisecond)
+		}
+		unix.Shutdown(fd, unix.SHUT_RDWR) // ENOTCONN on an unconnected one, which is woken all the same
+	})
+}
+
+// wakeAcceptor shuts a listener down at the end, until everyone has left: one
+// shutdown may wake one of those who accept.
+func (p *process) wakeAcceptor(fd int) {
+	p.atEnd(func() {
+		unix.Shutdown(fd, unix.SHUT_RDWR)
+		for !shutdownWakesAll && !p.memory.Control().over() {
+			time.Sleep(time.Millisecond)
+			unix.Shutdown(fd, unix.SHUT_RDWR)
+		}
+	})
 }
 
 // work is one worker: pin, gate 1, connect, gate 2, the loop, leave.

@@ -30,6 +30,20 @@ const pipeBuf = 512
 // there is room (uipc_sosend_stream_or_seqpacket in sys/kern/uipc_usrreq.c).
 const fillsUp = true
 
+// shutdownWakesAll says that the shutdown of a listener ends every accept on it.
+// Here it wakes one, which takes the error away (solisten_wakeup and
+// solisten_dequeue in sys/kern/uipc_socket.c).
+const shutdownWakesAll = false
+
+const fionread = 0x4004667f // FIONREAD of sys/filio.h, _IOR('f', 127, int)
+
+// drained reports whether nothing is left to be read from a datagram socket: a
+// shutdown throws away what is queued (unp_dispose in sys/kern/uipc_usrreq.c).
+func drained(fd int) bool {
+	n, err := unix.IoctlGetInt(fd, fionread)
+	return err != nil || n <= 0
+}
+
 // recordFlag is what a seqpacket sender must say for its message to be a record
 // of its own. From FreeBSD 15 on a seqpacket socket is a stream with record
 // marks, which write(2) cannot set, and a record that meets a full buffer comes

@@ -31,6 +31,12 @@ const pipeBuf = 4096
 // there is room. Here a message goes in whole, as one skb, or waits.
 const fillsUp = false
 
+// shutdownWakesAll says that the shutdown of a listener ends every accept on it.
+const shutdownWakesAll = true
+
+// drained is true: a shutdown leaves to be read what is queued.
+func drained(int) bool { return true }
+
 // recordFlag is what a seqpacket sender must say for its message to be a record
 // of its own: here each message is one, and comes whole (unix(7)).
 const recordFlag = 0

@@ -69,7 +69,7 @@ func setupStorm(s *Seat) error {
 	// closes first, by a reset, so that no port is left waiting (TIME_WAIT).
 	tcp := s.Cell.Transport == "tcp"
 	if s.Role == record.Server {
-		s.process.wakeByShutdown(int(s.rfd))
+		s.process.wakeAcceptor(int(s.rfd))
 		if tcp { // accepted sockets have it from the listener
 			return unix.SetsockoptLinger(int(s.rfd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 		}
