@@ -2,8 +2,10 @@ package pingpong
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -156,7 +158,7 @@ const minBacklog = 16
 
 // listen makes a listener with a backlog of n and returns its port where it has
 // one. The kernel cuts the backlog at its own limit (net.core.somaxconn,
-// kern.ipc.soacceptqueue), above which connecting clients wait.
+// kern.ipc.soacceptqueue), above which connecting clients wait or are refused.
 func listen(c record.Cell, dir, name string, n int) (fd, port int, err error) {
 	if fd, err = bind(c, dir, name); err != nil {
 		return
@@ -193,6 +195,12 @@ func dial(c record.Cell, dir, name string, port int) (int, error) {
 
 func connect(fd int, sa unix.Sockaddr) error {
 	return os.NewSyscallError("connect", ignoringEINTR(func() error { return unix.Connect(fd, sa) }))
+}
+
+// refusedWhenFull reports whether a connect that gave err is to be tried again:
+// the listener is there, so that it was refused for want of room.
+func refusedWhenFull(transport string, err error) bool {
+	return fullRefuses && strings.HasPrefix(transport, "unix-") && errors.Is(err, unix.ECONNREFUSED)
 }
 
 func accept(l int) (fd int, err error) {

@@ -530,6 +530,8 @@ func (p *process) meet(ws *WorkerSpec, slot *Slot, listener *int) (End, error) {
 }
 
 // dial connects a client and times connect(2) alone: the socket is made before.
+// Where a full backlog refuses instead of making wait, the time is until it was
+// let in.
 func (p *process) dial(ws *WorkerSpec, slot *Slot) (End, error) {
 	c := p.spec.Cell
 	var fd int
@@ -547,7 +549,10 @@ func (p *process) dial(ws *WorkerSpec, slot *Slot) (End, error) {
 	}
 	sa := p.server(ws)
 	t := nanotime()
-	err = connect(fd, sa)
+	for err = connect(fd, sa); refusedWhenFull(c.Transport, err) && atomicPhase(p.memory.Control()) < PhaseAbort; err = connect(fd, sa) {
+		slot.Errors[countECONNREFUSED]++
+		time.Sleep(100 * time.Microsecond)
+	}
 	slot.ConnectNS = nanotime() - t
 	return End{fd, fd}, err
 }

@@ -30,6 +30,10 @@ const pipeBuf = 512
 // there is room (uipc_sosend_stream_or_seqpacket in sys/kern/uipc_usrreq.c).
 const fillsUp = true
 
+// fullRefuses says that connect(2) is refused by an AF_UNIX listener whose
+// backlog is full (unp_connectat in sys/kern/uipc_usrreq.c).
+const fullRefuses = true
+
 // shutdownWakesAll says that the shutdown of a listener ends every accept on it.
 // Here it wakes one, which takes the error away (solisten_wakeup and
 // solisten_dequeue in sys/kern/uipc_socket.c).

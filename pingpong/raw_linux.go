@@ -31,6 +31,10 @@ const pipeBuf = 4096
 // there is room. Here a message goes in whole, as one skb, or waits.
 const fillsUp = false
 
+// fullRefuses says that connect(2) is refused by an AF_UNIX listener whose
+// backlog is full. Here it waits (unix_stream_connect).
+const fullRefuses = false
+
 // shutdownWakesAll says that the shutdown of a listener ends every accept on it.
 const shutdownWakesAll = true
 

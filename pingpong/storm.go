@@ -13,9 +13,10 @@ import (
 // listener. On Linux connect takes the listener's state lock and then its own
 // (unix_stream_connect), puts the new socket on the listener's receive queue,
 // and waits on peer_wait where the backlog is full; accept wakes it. On FreeBSD
-// the listener's mutex and the link lock take the same part. The time of
-// connect(2) alone is the result; the rate is of whole cycles. Over TCP a cycle
-// also waits for the acceptor to close.
+// the listener's mutex and the link lock take the same part, and a full backlog
+// refuses: the client yields and tries again until it is let in, which counts as
+// ECONNREFUSED. The time until connect(2) has succeeded is the result; the rate
+// is of whole cycles. Over TCP a cycle also waits for the acceptor to close.
 func init() {
 	Register(Workload{
 		Name:     "storm",
@@ -99,10 +100,14 @@ func connectAndClose(w *Worker) uintptr {
 	t := w.mark()
 	for {
 		_, e = w.sys(unix.SYS_CONNECT, fd, s.to, s.toLen, 0, 0)
-		if e != uintptr(unix.EINTR) {
+		if e == uintptr(unix.EINTR) {
+			w.slot.Errors[countEINTR]++
+		} else if fullRefuses && e == uintptr(unix.ECONNREFUSED) && !s.waits && atomicPhase(w.ctl) < PhaseAbort {
+			w.slot.Errors[countECONNREFUSED]++ // a full backlog, which Linux would wait for
+			w.sys(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0)
+		} else {
 			break
 		}
-		w.slot.Errors[countEINTR]++
 	}
 	w.took(t)
 	if s.waits {
