@@ -111,6 +111,7 @@ func (t *Trace) Blind() []string {
 	out := []string{
 		"why a thread was runnable and not running: it names what threads slept for, not who had the CPU",
 		"time that interrupts and the hypervisor took from a running thread: it counts as time on the CPU",
+		"who should pay for a switch: its microseconds are the leaving thread's here, while schedstat charges the next thread from the wake-up that led to it",
 	}
 	if !t.opt.SleepStacks {
 		out = append(out, "the function that slept: no stacks were taken, sites are system calls")

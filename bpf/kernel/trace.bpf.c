@@ -34,6 +34,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int flags;
+	unsigned int __state;
 } __attribute__((preserve_access_index));
 
 struct pt_regs___amd64 {
@@ -604,12 +605,19 @@ int sched_switch(u64 *ctx)
 		th->known_cpu = 1;
 		if (preempt || !state) {
 			th->state = RUNNABLE;
+			th->waking = 0;
 			if (open_at(now))
 				th->involuntary++;
 		} else {
-			th->state = state & TASK_GONE ? GONE : BLOCKED;
 			if (open_at(now))
 				th->voluntary++;
+			// It wanted to sleep, and was woken before it had left:
+			// the run queue's lock is dropped while a next thread is
+			// looked for. Its wake-up is past; none will follow.
+			if (!prev->__state)
+				th->state = RUNNABLE;
+			else
+				th->state = state & TASK_GONE ? GONE : BLOCKED;
 			th->deep = !!(state & TASK_UNINTERRUPTIBLE);
 			if (cfg_sched_stacks)
 				th->stack = stack_of(ctx);
@@ -663,11 +671,7 @@ int sched_wakeup(u64 *ctx)
 
 	if (!th)
 		return 0;
-	if (th->state == ON) {
-		// Woken before it had left the CPU: it never slept.
-		th->waking = 0;
-		return 0;
-	}
+	// Woken before it had left the CPU: it never slept.
 	if (th->state != BLOCKED && th->state != UNKNOWN)
 		return 0;
 	now = bpf_ktime_get_ns();
