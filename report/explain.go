@@ -392,7 +392,7 @@ func unitOf(ns float64) unit {
 	}
 	if v := ns / u.ns; v < 9.995 && u.ns > 1 {
 		u.places = 2
-	} else if v < 99.95 && u.ns > 1 {
+	} else if u.ns > 1 {
 		u.places = 1
 	}
 	return u

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,6 +44,7 @@ type testCase struct {
 	Width      int           `json:"width"`
 	Cells      []record.Cell `json:"cells"`
 	Discard    int           `json:"discard"`
+	Explain    bool          `json:"explain"`
 	Warnings   []string      `json:"warnings"`
 	Accounting struct {
 		Exact  bool  `json:"exact"`
@@ -66,7 +68,7 @@ func TestTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := text(readRuns(t, filepath.Join("testdata", c.Runs)), Options{
-				Title: c.Title, Width: c.Width, Cells: c.Cells, Discard: c.Discard, Warnings: c.Warnings,
+				Title: c.Title, Width: c.Width, Cells: c.Cells, Discard: c.Discard, Warnings: c.Warnings, Explain: c.Explain,
 				Accounting: Accounting(c.Accounting),
 			})
 			width := c.Width
@@ -149,6 +151,32 @@ func TestSummarise(t *testing.T) {
 	}
 	if u := Summarise(runs, nil, 1, Accounting{Exact: true})[0].UserShare; u.Value != 25 {
 		t.Errorf("exact split: %+v", u)
+	}
+}
+
+// The parts of each role make up its whole; of a round trip only as far as
+// the roles do not overlap.
+func TestWhereTimeWent(t *testing.T) {
+	rows := Summarise(readRuns(t, "testdata/time.jsonl"), nil, 0, Accounting{})
+	i := slices.IndexFunc(rows, func(r Row) bool { return r.Cell.Model == "process" && r.Cell.Parallel == 1 })
+	s := rows[i].spent(Accounting{TickNS: 4_000_000}) // two runs of 610 and 590 ms: 305 and 295 ticks
+	if len(s.roles) != 2 {
+		t.Fatalf("%+v", s)
+	}
+	for _, r := range s.roles {
+		if sum := r.on + r.runnable + r.blocked; sum < r.wall-0.001 || sum > r.wall+0.001 {
+			t.Errorf("%s: %v on, %v runnable and %v blocked are not %v", r.name, r.on, r.runnable, r.blocked, r.wall)
+		}
+		if r.split == "" {
+			t.Errorf("%s: user and system told apart by under %d ticks", r.name, minTicks)
+		}
+	}
+	want := "of 18.3 µs per round trip, 6.1 user+system client, 5.9 server, 4.0 waiting for a CPU (1.5 client, 2.5 server), 2.3 asleep"
+	if got := s.sentence(rows[i].Cell); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if c := rows[i].spent(Accounting{TickNS: 3_000_000}).roles[0]; c.split != "" || c.user < 1999 || c.user > 2001 {
+		t.Errorf("%v user of %v by 406 ticks, %s", c.user, c.on, c.split)
 	}
 }
 

@@ -40,6 +40,7 @@ type Row struct {
 	Involuntary Figure
 	CPU         Figure // time on CPU an operation, all roles: median over OK
 	UserShare   Figure // user time in percent of CPU, all of OK together
+	Fairness    Figure // Jain's index of the clients' operations: median over OK
 	ConnectMin  Figure // the least of OK
 	ConnectAvg  Figure // the mean over OK
 	ConnectMax  Figure // the greatest of OK
@@ -125,7 +126,7 @@ func (r *Row) figures(acc Accounting) {
 			why = "no run is left after those that are discarded or failed"
 		}
 		for _, f := range []*Figure{&r.OpsPerS, &r.Spread, &r.P50, &r.P99, &r.Voluntary, &r.Involuntary,
-			&r.CPU, &r.UserShare, &r.ConnectMin, &r.ConnectAvg, &r.ConnectMax} {
+			&r.CPU, &r.UserShare, &r.Fairness, &r.ConnectMin, &r.ConnectAvg, &r.ConnectMax} {
 			*f = missing(why)
 		}
 		return
@@ -157,6 +158,7 @@ func (r *Row) figures(acc Accounting) {
 		return 0, false
 	})
 	r.userShare(acc)
+	r.Fairness = r.median(r.each("fairness", func(x *record.Run) (float64, bool) { return value(x.Fairness) }))
 	r.connect()
 }
 

@@ -138,6 +138,7 @@ func legend(columns []column) string {
 		"±":    "±: half of their range",
 		"p50":  "latency: of all their operations, within 1 %",
 		"time": "switches and CPU: both sides of an operation together, median",
+		"Jain": "Jain: how evenly operations fell on clients, 1 all alike, 1/N one has all, median",
 		"conn": "connect: min/avg/max over clients and runs",
 	}
 	var parts []string
@@ -292,6 +293,9 @@ func layout(rows []Row, id identity, notes *notes) []column {
 	figure("switches/op", "invol", func(r *Row) Figure { return r.Involuntary }, digits)
 	figure("CPU/op", "time", func(r *Row) Figure { return r.CPU }, short)
 	figure("CPU/op", "us/sy%", func(r *Row) Figure { return r.UserShare }, share)
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Fairness.Missing == "" }) {
+		figure("", "Jain", func(r *Row) Figure { return r.Fairness }, digits)
+	}
 	figure("connect", "min", func(r *Row) Figure { return r.ConnectMin }, short)
 	figure("connect", "avg", func(r *Row) Figure { return r.ConnectAvg }, short)
 	figure("connect", "max", func(r *Row) Figure { return r.ConnectMax }, short)
@@ -311,7 +315,7 @@ func layout(rows []Row, id identity, notes *notes) []column {
 // fit leaves columns out until the table is not wider than width, the least
 // telling first. What tells the cells apart, op/s and failures always stay.
 func fit(cs []column, width int) (kept []column, dropped []string) {
-	for _, drop := range []string{"us/sy%", "connect min", "connect max", "invol", "connect avg", "time", "p50", "vol", "p99", "±"} {
+	for _, drop := range []string{"us/sy%", "connect min", "connect max", "invol", "connect avg", "Jain", "time", "p50", "vol", "p99", "±"} {
 		total := -2
 		for _, s := range spans(cs) {
 			total += s.width + 2
@@ -319,10 +323,13 @@ func fit(cs []column, width int) (kept []column, dropped []string) {
 		if total <= width {
 			break
 		}
+		all := len(cs)
 		cs = slices.DeleteFunc(slices.Clone(cs), func(c column) bool {
 			return c.name == drop || c.group+" "+c.name == drop
 		})
-		dropped = append(dropped, drop)
+		if len(cs) < all {
+			dropped = append(dropped, drop)
+		}
 	}
 	return cs, dropped
 }

@@ -17,6 +17,7 @@ import (
 const (
 	wideSpread = 5.0  // percent
 	farFirst   = 5.0  // percent
+	uneven     = 0.9  // Jain's index
 	busyCPUs   = 0.05 // CPUs kept busy by others, or taken by the hypervisor
 )
 
@@ -24,7 +25,7 @@ const (
 // drawn from the figures first, then what the runs themselves said.
 func warnings(rows []Row, id identity) []string {
 	var out []string
-	for _, find := range []func([]Row, identity) string{wide, first, starved, retried, foreign, stolen} {
+	for _, find := range []func([]Row, identity) string{wide, first, unfair, starved, retried, foreign, stolen} {
 		if w := find(rows, id); w != "" {
 			out = append(out, w)
 		}
@@ -85,19 +86,50 @@ func first(rows []Row, id identity) string {
 	return "the first run differs from the rest " + w.in(rows) + ": --discard 1 leaves it out"
 }
 
+// unfair looks for runs whose operations fell on some of the workers.
+func unfair(rows []Row, id identity) string {
+	var w worst
+	for _, r := range rows {
+		var least *record.Run
+		for i := range r.OK {
+			x := &r.OK[i]
+			if x.Fairness != nil && x.Shares != nil && *x.Fairness < uneven && (least == nil || *x.Fairness < *least.Fairness) {
+				least = x
+			}
+		}
+		if least != nil {
+			slow, fast := least.Shares.Slowest, least.Shares.Fastest
+			w.add(1-*least.Fairness, fmt.Sprintf("%s, Jain's index %.2f: %s %d did %s, %s %d did %s", id.name(r.Cell), *least.Fairness,
+				fast.Role, fast.Index, plural(int(fast.Ops), "operation"), slow.Role, slow.Index, plural(int(slow.Ops), "operation")))
+		}
+	}
+	if w.n == 0 {
+		return ""
+	}
+	return "operations fell unevenly on the clients of a run " + w.in(rows)
+}
+
 func starved(rows []Row, id identity) string {
 	var w worst
 	for _, r := range rows {
 		most, of := 0, 0
 		for _, x := range r.OK {
-			n := 0
-			for _, k := range x.Workers {
-				if k.StarvedSlices > 0 {
-					n++
+			n, all := 0, 0
+			if x.Shares != nil {
+				n = x.Shares.Hungry
+				for _, role := range x.Roles {
+					all += role.Workers
 				}
+			} else {
+				for _, k := range x.Workers {
+					if k.StarvedSlices > 0 {
+						n++
+					}
+				}
+				all = len(x.Workers)
 			}
 			if n > most {
-				most, of = n, len(x.Workers)
+				most, of = n, all
 			}
 		}
 		if most > 0 {
