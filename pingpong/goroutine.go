@@ -2,6 +2,7 @@ package pingpong
 
 import (
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -88,6 +89,9 @@ func (w *Worker) goWrite(p unsafe.Pointer, n uintptr) (uintptr, uintptr) {
 	g.trap, g.a2, g.a3, g.a4 = w.writes, uintptr(p), n, w.flags
 	if err := g.w.Write(g.write); err != nil {
 		return 0, uintptr(unix.EBADF)
+	}
+	if g.errno == unix.ENOBUFS {
+		runtime.Gosched() // no poller tells of room in a FreeBSD datagram receiver
 	}
 	return g.result, uintptr(g.errno)
 }

@@ -19,11 +19,12 @@ const (
 
 // waitWord blocks while *word is val, for at most ns nanoseconds.
 func waitWord(word *uint32, val uint32, ns int64) {
-	ts := unix.NsecToTimespec(ns)
-	// A uaddr (4th argument) of sizeof(struct timespec) says that uaddr2 is a plain timespec.
+	// The 4th argument, uaddr, is the size of what uaddr2 points to. A plain
+	// timespec would be of CLOCK_REALTIME, which can be stepped.
+	ut := umtxTime{timeout: unix.NsecToTimespec(ns), clock: clockMonotonic}
 	entersyscallblock()
 	syscall.RawSyscall6(sysUmtxOp, uintptr(unsafe.Pointer(word)), umtxOpWaitUint, uintptr(val),
-		unsafe.Sizeof(ts), uintptr(unsafe.Pointer(&ts)), 0)
+		unsafe.Sizeof(ut), uintptr(unsafe.Pointer(&ut)), 0)
 	exitsyscall()
 }
 

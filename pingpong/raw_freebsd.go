@@ -30,6 +30,10 @@ const pipeBuf = 512
 // there is room (uipc_sosend_stream_or_seqpacket in sys/kern/uipc_usrreq.c).
 const fillsUp = true
 
+// perSocket is how many messages of perMessage descriptors a socket holds: they
+// count as 8 bytes each against net.local.stream.recvspace, 65536 by default.
+const perSocket = 16
+
 // fullRefuses says that connect(2) is refused by an AF_UNIX listener whose
 // backlog is full (unp_connectat in sys/kern/uipc_usrreq.c).
 const fullRefuses = true

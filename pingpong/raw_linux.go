@@ -31,6 +31,9 @@ const pipeBuf = 4096
 // there is room. Here a message goes in whole, as one skb, or waits.
 const fillsUp = false
 
+// perSocket is how many messages of perMessage descriptors a socket holds.
+const perSocket = 64
+
 // fullRefuses says that connect(2) is refused by an AF_UNIX listener whose
 // backlog is full. Here it waits (unix_stream_connect).
 const fullRefuses = false

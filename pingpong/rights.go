@@ -64,9 +64,10 @@ const (
 	controlData   = 16
 )
 
-// How descriptors in flight are laid: so many in a message (the kernel takes
-// 253, SCM_MAX_FD), so many messages in a socket.
-const perMessage, perSocket = 250, 64
+// How descriptors in flight are laid: so many in a message (Linux takes 253,
+// SCM_MAX_FD; FreeBSD what fits a cluster of 2048 bytes at 8 each), perSocket
+// messages in a socket.
+const perMessage = 250
 
 // ancillary is what steps need that send and receive control messages.
 type ancillary struct {
