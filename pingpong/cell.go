@@ -81,7 +81,7 @@ func (Catalogue) Fill(c record.Cell) record.Cell {
 	switch {
 	case w.alone():
 		set(&c.ServerModel, c.Model)
-	case c.Model == "process" && w.ServerModel != "":
+	case w.ServerModel != "" && (c.Model == "process" || w.NoServerModel[c.Model] != ""):
 		set(&c.ServerModel, w.ServerModel)
 	default:
 		set(&c.ServerModel, c.Model)
