@@ -115,6 +115,7 @@ type lockprof struct {
 	sys       Sysctl
 	contested bool // count contested acquisitions only: cheaper
 	was       map[string]int64
+	rejected  int64 // records that the kernel had lost before the window; -1 unknown
 	rows      []Row
 	opened    time.Time
 	done      bool
@@ -180,6 +181,11 @@ func (l *lockprof) Open() error {
 	if err := l.sys.Set(prof+"reset", 1); err != nil {
 		return err
 	}
+	// It counts since boot: no reset clears it (lock_prof_reset in sys/kern/subr_lock.c).
+	l.rejected = -1
+	if n, err := sysctl.Int(l.sys, prof+"rejected"); err == nil {
+		l.rejected = n
+	}
 	l.opened = time.Now()
 	return l.sys.Set(prof+"enable", 1)
 }
@@ -226,11 +232,13 @@ func (l *lockprof) read() ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rerr == nil {
-		l.inst.Lost = &rejected
-		if rejected > 0 {
-			l.inst.Notes = append(l.inst.Notes, fmt.Sprintf("the kernel rejected %d records for want of room: rows are missing", rejected))
+	if lost := rejected - l.rejected; rerr == nil && l.rejected >= 0 && lost >= 0 {
+		l.inst.Lost = &lost
+		if lost > 0 {
+			l.inst.Notes = append(l.inst.Notes, fmt.Sprintf("the kernel rejected %d records for want of room: rows are missing", lost))
 		}
+	} else {
+		l.inst.Notes = append(l.inst.Notes, "whether the kernel rejected records is not available: debug.lock.prof.rejected cannot be read")
 	}
 	var seen []Row
 	for _, r := range rows {

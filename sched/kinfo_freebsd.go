@@ -15,9 +15,14 @@ const (
 // Threads reads the threads of a process. No privilege is needed for one's own
 // processes.
 func Threads(pid int) ([]Kinfo, error) {
-	b, err := unix.SysctlRaw("kern.proc", kernProcPID|kernProcIncThread, pid)
-	if err != nil {
-		return nil, fmt.Errorf("kern.proc.pid.%d: %w", pid, err)
+	for try := 0; ; try++ {
+		b, err := unix.SysctlRaw("kern.proc", kernProcPID|kernProcIncThread, pid)
+		if err == unix.ENOMEM && try < 8 {
+			continue // a thread more between asking the size and reading
+		}
+		if err != nil {
+			return nil, fmt.Errorf("kern.proc.pid.%d: %w", pid, err)
+		}
+		return ParseKinfo(b)
 	}
-	return ParseKinfo(b)
 }

@@ -29,7 +29,8 @@ const (
 
 // Apply gives the calling thread a policy by rtprio_thread(2), system call
 // 466, and its process a nice value by setpriority(2), and reads both back.
-// fifo and rr have priorities 1 to 31 here; idle is idprio 31. The thread must
+// fifo and rr have priorities 1 to 30 here, since the coordinator has the one
+// above; idle is idprio 31. The thread must
 // be locked to its goroutine.
 func Apply(p Policy, nice int) error {
 	if err := checkNice(nice); err != nil {
@@ -45,8 +46,8 @@ func Apply(p Policy, nice int) error {
 	case "idle":
 		rt = rtprio{kind: rtpIdle, prio: rtpMax}
 	case "fifo", "rr":
-		if p.Priority > rtpMax {
-			return fmt.Errorf("policy %s: priorities are 1 to %d on FreeBSD", p, rtpMax)
+		if p.Priority >= rtpMax {
+			return fmt.Errorf("policy %s: priorities are 1 to %d on FreeBSD (above them is the coordinator, which ends the run)", p, rtpMax-1)
 		}
 		rt = rtprio{kind: rtpRealtime, prio: uint16(rtpMax - p.Priority)}
 		if p.Class == "fifo" {
