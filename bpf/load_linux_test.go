@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
 )
 
 // needBPF skips where the kernel or the user's rights do not allow it.
@@ -117,5 +120,29 @@ func TestEveryCombinationLoads(t *testing.T) {
 func TestDepthOutOfRange(t *testing.T) {
 	if err := Available(Options{Locks: true, Depth: 128}); err == nil {
 		t.Fatal("a depth of 128 was taken")
+	}
+}
+
+// A kernel without the tracepoints, played by a program for one that none has.
+func TestRefusalNamesTheKernel(t *testing.T) {
+	needBPF(t, Options{Locks: true})
+	spec, err := loadTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range spec.Programs {
+		if name != "contention_end" {
+			delete(spec.Programs, name)
+			continue
+		}
+		p.AttachTo = "contention_nonsense"
+	}
+	coll, err := ebpf.NewCollection(spec)
+	if err == nil {
+		coll.Close()
+		t.Fatal("a tracepoint that no kernel has was found")
+	}
+	if why := refusal(Options{Locks: true}, err).Error(); !strings.Contains(why, "lacks a tracepoint") {
+		t.Errorf("%s", why)
 	}
 }
