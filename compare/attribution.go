@@ -104,9 +104,9 @@ func (l *Ladder) attribute(p *Pair, before, after Side) {
 		case a.Said:
 			a.Text = "it is " + name
 		case len(not) > 0:
-			a.Text = fmt.Sprintf("it is not said to be %s: %s", name, strings.Join(not, "; ")+" does not hold")
+			a.Text = fmt.Sprintf("it is not said to be %s, for this does not hold: %s", name, strings.Join(not, "; "))
 		default:
-			a.Text = fmt.Sprintf("it may be %s: %s", name, strings.Join(unknown, "; ")+" is not known")
+			a.Text = fmt.Sprintf("it may be %s, but this is not known: %s", name, strings.Join(unknown, "; "))
 		}
 		l.Attributed = append(l.Attributed, a)
 	}

@@ -362,10 +362,8 @@ func (c *Cell) measure() {
 	m2, _, _ := moments(after)
 	c.Ratio = math.Exp(m2 - m1)
 	c.Components = components(c.Before, c.After)
-	a, b, ok := pairUp(c.Before, c.After)
-	if ok && ordered && c.Pair.together {
-		c.Diff = Pairs(a, b)
-		c.Rank = SignedRank(a, b)
+	if ps, ok := pairUp(c.Before, c.After); ok && ordered && c.Pair.together {
+		c.Diff, c.Rank = ps.test()
 		c.Ratio = math.Exp(c.Diff.Log)
 	} else {
 		c.Diff = Welch(before, after, ordered)
@@ -379,8 +377,8 @@ func (c *Cell) measure() {
 	t1, n1 := c.Before.withoutOutliers()
 	t2, n2 := c.After.withoutOutliers()
 	if c.Outliers = n1 + n2; c.Outliers > 0 && c.Diff != nil {
-		if a, b, ok := pairUp(t1, t2); ok && c.Diff.Paired {
-			c.Trimmed = Pairs(a, b)
+		if ps, ok := pairUp(t1, t2); ok && c.Diff.Paired {
+			c.Trimmed, _ = ps.test()
 		} else {
 			c.Trimmed = Welch(t1.Logs(), t2.Logs(), ordered)
 		}

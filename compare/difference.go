@@ -69,8 +69,9 @@ func Welch(before, after []float64, ordered bool) *Difference {
 }
 
 // Pairs compares logarithms that belong together two by two (runs of one
-// block) by the t of their differences; nil below two pairs.
-func Pairs(before, after []float64) *Difference {
+// block) by the t of their differences; nil below two pairs. Where they follow
+// each other (ordered), they count with their effective size.
+func Pairs(before, after []float64, ordered bool) *Difference {
 	if len(before) < 2 || len(before) != len(after) {
 		return nil
 	}
@@ -79,7 +80,7 @@ func Pairs(before, after []float64) *Difference {
 		ds[i] = after[i] - before[i]
 	}
 	m, v, n := moments(ds)
-	e := effective(ds, true)
+	e := effective(ds, ordered)
 	d := &Difference{Log: m, SE: math.Sqrt(v / e), DF: e - 1, Paired: true, N: [2]int{n, n}}
 	return d.finish()
 }

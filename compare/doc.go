@@ -11,8 +11,10 @@
 //	holm.go        p-values of all cells ─▶ adjusted p-values
 //	verdict.go     interval and adjusted p ─▶ the word
 //	need.go        variance at each level ─▶ how many more boots or runs would decide
-//	factor.go      one pool of runs ─▶ sides by a factor's levels; main effects
+//	factor.go      one pool of runs ─▶ sides by a factor's levels
+//	effect.go      what a factor does on the average over cells
 //	confound.go    two environments ─▶ what differs besides, in plain words
+//	warn.go        what the series have in them that a reader should know
 //	timesplit.go, ladder.go, usl.go, attribution.go   why a cell moved
 //	self.go        one session against itself: false alarms and power
 //

@@ -143,6 +143,19 @@ func Attach(sources []Source, names []string) []Source {
 	return out
 }
 
+// PairedFactor gives what the levels of runs that took turns in short slices
+// differ in; "" where no run did.
+func PairedFactor(sources []Source) string {
+	for _, src := range sources {
+		for i := range src.Runs {
+			if p := src.Runs[i].Paired; p != nil {
+				return p.Factor
+			}
+		}
+	}
+	return ""
+}
+
 // Levels gives the values of a factor in the order in which they appear:
 // those of a field of the cell where any run has it, else those of the
 // environment.
@@ -159,6 +172,10 @@ func Levels(sources []Source, factor string) []string {
 }
 
 func level(src Source, r *record.Run, factor string) (string, bool) {
+	// A against A differs in nothing that its cell could show.
+	if r.Paired != nil && r.Paired.Factor == factor {
+		return r.Paired.Level, true
+	}
 	if v, ok := field(r.Cell, factor); ok {
 		return v, true
 	}

@@ -201,12 +201,19 @@ type place struct {
 	block         int
 }
 
-// pairUp gives the logarithms of both samples by block, where they were run in
-// blocks together: at least two blocks, and most runs of both sides in them.
-// Several runs of a side in one block are averaged.
-func pairUp(before, after *Sample) (a, b []float64, ok bool) {
-	group := func(s *Sample) (map[place][]float64, []place) {
-		m := map[place][]float64{}
+// pairs are logarithms that belong together by block.
+type pairs struct {
+	before, after []float64
+	sets          bool // each pair is one set of processes whose levels took turns
+}
+
+// pairUp pairs both samples by block, where they were run in blocks together: at
+// least two blocks, and most runs of both sides in them. Several runs of a side
+// in one block are averaged. Of levels that took turns in short slices, each
+// pair is the median ratio within their rounds, against 0.
+func pairUp(before, after *Sample) (p pairs, ok bool) {
+	group := func(s *Sample) (map[place][]series.Point, []place) {
+		m := map[place][]series.Point{}
 		var order []place
 		for _, u := range s.Units {
 			for _, p := range u.Points {
@@ -214,7 +221,7 @@ func pairUp(before, after *Sample) (a, b []float64, ok bool) {
 				if m[k] == nil {
 					order = append(order, k)
 				}
-				m[k] = append(m[k], math.Log(p.Value))
+				m[k] = append(m[k], p)
 			}
 		}
 		return m, order
@@ -225,12 +232,30 @@ func pairUp(before, after *Sample) (a, b []float64, ok bool) {
 		if m2[k] == nil {
 			continue
 		}
-		x, _, _ := moments(m1[k])
-		y, _, _ := moments(m2[k])
-		a, b = append(a, x), append(b, y)
+		r1, r2 := m1[k][0].Run, m2[k][0].Run
+		if r1.Paired != nil && r2.Paired != nil && len(m1[k]) == 1 && len(m2[k]) == 1 {
+			if log, ok := setRatio([]*record.Run{r1, r2}, r1.Paired.Level, r2.Paired.Level); ok {
+				p.before, p.after, p.sets = append(p.before, 0), append(p.after, log), true
+			}
+			continue
+		}
+		p.before = append(p.before, Unit{Points: m1[k]}.logMean())
+		p.after = append(p.after, Unit{Points: m2[k]}.logMean())
 	}
-	ok = len(a) >= 2 && 5*len(a) >= 4*max(len(order), len(order2))
-	return a, b, ok
+	ok = len(p.before) >= 2 && 5*len(p.before) >= 4*max(len(order), len(order2))
+	return p, ok
+}
+
+// logMean is the mean of the logarithms of the unit's runs.
+func (u Unit) logMean() float64 {
+	m, _, _ := moments(u.logs())
+	return m
+}
+
+// test gives the t and the rank test of the pairs. Sets are made anew each
+// time, so that nothing carries over from one to the next.
+func (p pairs) test() (*Difference, float64) {
+	return Pairs(p.before, p.after, !p.sets), SignedRank(p.before, p.after)
 }
 
 func plural(n int, what string) string {

@@ -107,6 +107,11 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		names, all = append(names, name), append(all, sources)
 	}
 	out := cmd.OutOrStdout()
+	if len(args) == 1 && len(f.factors) == 0 && !f.self {
+		if paired := compare.PairedFactor(all[0]); paired != "" {
+			f.factors = []string{paired} // run --paired has said what the sides are
+		}
+	}
 	switch {
 	case f.self:
 		if len(args) != 1 {
