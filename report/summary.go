@@ -34,6 +34,7 @@ type Row struct {
 	OK     []record.Run // those that the figures are drawn from, in the order in which they ran
 
 	OpsPerS     Figure // median over OK
+	BytesPerS   Figure // median over OK
 	Spread      Figure // half of the range of ops/s over OK, in percent of the median
 	P50, P99    Figure // of the merged histograms of OK
 	Voluntary   Figure // switches an operation, all roles: median over OK
@@ -125,7 +126,7 @@ func (r *Row) figures(acc Accounting) {
 		case r.Failed < r.Runs:
 			why = "no run is left after those that are discarded or failed"
 		}
-		for _, f := range []*Figure{&r.OpsPerS, &r.Spread, &r.P50, &r.P99, &r.Voluntary, &r.Involuntary,
+		for _, f := range []*Figure{&r.OpsPerS, &r.BytesPerS, &r.Spread, &r.P50, &r.P99, &r.Voluntary, &r.Involuntary,
 			&r.CPU, &r.UserShare, &r.Fairness, &r.ConnectMin, &r.ConnectAvg, &r.ConnectMax} {
 			*f = missing(why)
 		}
@@ -133,6 +134,8 @@ func (r *Row) figures(acc Accounting) {
 	}
 	rates, why := r.each("ops_per_s", func(x *record.Run) (float64, bool) { return value(x.OpsPerS) })
 	r.OpsPerS = r.median(rates, why)
+	bytes, noBytes := r.each("bytes_per_s", func(x *record.Run) (float64, bool) { return value(x.BytesPerS) })
+	r.BytesPerS = r.median(bytes, noBytes)
 	r.Spread = spread(rates, why)
 	r.latency()
 	perOp := func(name string, get func(*record.Run, *record.Role) (float64, bool)) Figure {

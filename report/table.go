@@ -256,6 +256,10 @@ func (c column) markWidth() int {
 	return w
 }
 
+// bulkBytes is the size of an operation from which the bytes a second are what
+// is looked for.
+const bulkBytes = 16 << 10
+
 // layout makes all columns that there can be.
 func layout(rows []Row, id identity, notes *notes) []column {
 	var cs []column
@@ -286,6 +290,9 @@ func layout(rows []Row, id identity, notes *notes) []column {
 	short := func(ns float64) string { return strings.ReplaceAll(Nanoseconds(ns), " ", "") }
 	share := func(v float64) string { return fmt.Sprintf("%.0f/%.0f", v, 100-v) }
 	figure("", "op/s", func(r *Row) Figure { return r.OpsPerS }, Count)
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Cell.Request+r.Cell.Response >= bulkBytes && r.BytesPerS.Missing == "" }) {
+		figure("", "B/s", func(r *Row) Figure { return r.BytesPerS }, Count)
+	}
 	figure("", "±", func(r *Row) Figure { return r.Spread }, func(v float64) string { return strings.ReplaceAll(percent(v), " ", "") })
 	figure("latency", "p50", func(r *Row) Figure { return r.P50 }, short)
 	figure("latency", "p99", func(r *Row) Figure { return r.P99 }, short)
