@@ -213,6 +213,10 @@ type Run struct {
 	Instruments []Instrument `json:"instruments,omitempty"`
 	Locks       []Lock       `json:"locks,omitempty"`
 	Sched       *Sched       `json:"sched,omitempty"`
+	// SwitchCauses are the whole machine's context switches in the window by
+	// cause, where a FreeBSD kernel counts them: turnstile for a lock, sleepq
+	// for something to come, owepreempt to make room.
+	SwitchCauses map[string]int64 `json:"switch_causes,omitempty"`
 
 	Warnings    []string          `json:"warnings,omitempty"`
 	Unavailable map[string]string `json:"unavailable,omitempty"`

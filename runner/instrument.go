@@ -23,6 +23,7 @@ func (r *run) instruments() {
 	want := func(name string) bool { return r.opt.Instrument == name || r.opt.Instrument == "all" }
 	if r.opt.Instrument != "" {
 		r.rec.Kind = record.Instrumented
+		r.switchCauses()
 	}
 	if want("locks") {
 		l, err := r.lockSource()
