@@ -4,7 +4,8 @@
 // Each run has a private directory and a process group. The group's leader is
 // the janitor, a tiny process that blocks on a pipe whose other end only the
 // coordinator holds. When that end is closed, by intent or by death, the
-// janitor removes the directory and kills the group, itself with it. Where the
+// janitor gives the kernel's scheduler back the knobs that the run had switched,
+// removes the directory and kills the group, itself with it. Where the
 // janitor was killed too, the next start sweeps: a directory whose owner file
 // nobody holds a lock on has no living owner.
 package janitor
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"udsbench/sched"
 )
 
 // Arg is the hidden subcommand that makes a process a janitor; the directory
@@ -32,6 +35,7 @@ const (
 	pipeFD    = 3
 	stem      = "udsbench." // not that of session directories
 	ownerFile = "owner"
+	knobsFile = "knobs"
 	// maxPath is the room of sun_path less the longest socket name, on the
 	// system that has the least (FreeBSD 104, Linux 108).
 	maxPath = 104 - len("/s10000") - 1
@@ -124,6 +128,7 @@ func Main(dir string) {
 		}
 	}
 	if strings.HasPrefix(filepath.Base(dir), stem) {
+		restore(dir)
 		os.RemoveAll(dir)
 	}
 	if unix.Getpgrp() == os.Getpid() {
@@ -175,7 +180,18 @@ func sweepOne(dir string) bool {
 	for _, pid := range processesOf(dir, group) {
 		unix.Kill(pid, unix.SIGKILL)
 	}
+	restore(dir)
 	return os.RemoveAll(dir) == nil
+}
+
+// Knobs is the file in the private directory that says how to undo what the
+// run has switched in the kernel; see sched.Switch.
+func (h *Home) Knobs() string { return filepath.Join(h.Dir, knobsFile) }
+
+func restore(dir string) {
+	if err := sched.RestoreKnobs(filepath.Join(dir, knobsFile)); err != nil {
+		fmt.Fprintf(os.Stderr, "udsbench: %v\n", err)
+	}
 }
 
 func onlySockets(dir string) bool {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"udsbench/record"
+	"udsbench/sched"
 )
 
 // Param is something that only some workloads have: --param NAME=VALUE, or the
@@ -80,6 +82,9 @@ func (w *Workload) fillParams(given map[string]string) map[string]string {
 
 func (w *Workload) checkParams(c record.Cell) error {
 	for name, value := range c.Params {
+		if strings.HasPrefix(name, sched.KnobPrefix) {
+			continue // the kernel's; whoever switches it checks it
+		}
 		p := w.param(name)
 		if p == nil {
 			var has []string

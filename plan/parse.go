@@ -35,7 +35,7 @@ func Split(flag, list string) ([]string, error) {
 func SplitParam(text string) (name string, values []string, err error) {
 	name, list, ok := strings.Cut(text, "=")
 	if name = strings.TrimSpace(name); !ok || !validName(name) {
-		return "", nil, &UsageError{"param", strconv.Quote(text), "write NAME=VALUE or NAME=V1,V2, the name in letters, digits and . _ -"}
+		return "", nil, &UsageError{"param", strconv.Quote(text), "write NAME=VALUE or NAME=V1,V2, the name in letters, digits and . _ - /"}
 	}
 	values, err = Split("param "+name+"=", list)
 	return name, values, err
@@ -44,7 +44,7 @@ func SplitParam(text string) (name string, values []string, err error) {
 func validName(s string) bool {
 	for _, c := range s {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-', c == '/':
 		default:
 			return false
 		}

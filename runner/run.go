@@ -12,6 +12,7 @@ import (
 	"udsbench/janitor"
 	"udsbench/pingpong"
 	"udsbench/record"
+	"udsbench/sched"
 )
 
 // Options are what a run is told beside its cell.
@@ -62,7 +63,8 @@ type run struct {
 	began     time.Time
 	window    window
 	watching  []instrument
-	turns     []Turn // of a paired run
+	knobs     *sched.Switched // of the kernel's scheduler, for the length of the run
+	turns     []Turn          // of a paired run
 }
 
 func (r *run) workers() int { return r.clients + r.servers }
@@ -158,6 +160,9 @@ func (r *run) begin(ctx context.Context) (err error) {
 		return failed("%v", err)
 	}
 	r.family.reap(r.home.Group)
+	if r.knobs, err = sched.Switch(r.cell.Params, r.home.Knobs()); err != nil {
+		return failed("%v", err)
+	}
 	if err := r.share(); err != nil {
 		return failed("shared mapping: %v", err)
 	}
@@ -354,6 +359,11 @@ func (r *run) close(cause error) error {
 	}
 	for _, p := range r.procs {
 		p.control.Close()
+	}
+	if r.knobs != nil {
+		if err := r.knobs.Restore(); err != nil && cause == nil {
+			cause = failed("%v", err)
+		}
 	}
 	r.home.Release()
 	r.family.waitAll()

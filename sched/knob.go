@@ -45,20 +45,10 @@ func FindKnob(param string) (Knob, error) {
 // Where names the knob as the kernel does: a path, or a variable.
 func (k Knob) Where() string { return k.at }
 
-// Set gives the knob a value, verifies it by reading back, and returns what
-// gives it back the value that it had.
-func (k Knob) Set(value string) (before string, err error) {
-	text, err := readKnob(k.at)
-	if err != nil {
-		return "", err
-	}
-	before = k.opposite(text, value)
-	return before, k.write(value)
-}
-
+// write gives the knob a value and verifies it by reading back.
 func (k Knob) write(value string) error {
 	if err := writeKnob(k.at, value); err != nil {
-		return fmt.Errorf("%s%s=%s: %s: %w", KnobPrefix, k.Name, value, k.at, err)
+		return fmt.Errorf("%s%s=%s: the kernel refuses it: %w", KnobPrefix, k.Name, value, err)
 	}
 	text, err := readKnob(k.at)
 	if err != nil {
@@ -156,18 +146,16 @@ func Switch(params map[string]string, file string) (*Switched, error) {
 	return s, nil
 }
 
-// lock keeps a knob for this run. The lock is the kernel's own, on a file that
-// every user of the machine shares, and ends with the process.
+// lock keeps a knob for this run, until the process ends at the latest.
 func (s *Switched) lock(k Knob) error {
-	f, err := os.OpenFile(knobLock, os.O_RDONLY|os.O_CREATE, 0o644)
+	file := lockOf(k.at)
+	f, err := os.OpenFile(file, os.O_RDONLY|lockFlags, 0o600)
 	if err != nil {
-		return fmt.Errorf("%s: %w", knobLock, err)
+		return fmt.Errorf("%s%s: %w", KnobPrefix, k.Name, err)
 	}
-	if len(s.locks) == 0 {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			f.Close()
-			return fmt.Errorf("%s%s: another run has a knob of the scheduler switched: wait until it has ended", KnobPrefix, k.Name)
-		}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return fmt.Errorf("%s%s: another run has switched it: wait until that has ended", KnobPrefix, k.Name)
 	}
 	s.locks = append(s.locks, f)
 	return nil
@@ -225,11 +213,4 @@ func RestoreKnobs(file string) error {
 		return errors.Join(failed...)
 	}
 	return os.Remove(file)
-}
-
-// TryKnob sets a knob to a value and back, before anything is measured, so
-// that a value which the kernel refuses is found.
-func TryKnob(param, value, file string) error {
-	s, err := Switch(map[string]string{param: value}, file)
-	return errors.Join(err, s.Restore())
 }

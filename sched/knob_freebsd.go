@@ -15,9 +15,12 @@ import (
 )
 
 const (
-	knobTree = "kern.sched."
-	knobLock = "/var/run/udsbench.knobs"
+	knobTree  = "kern.sched."
+	lockFlags = os.O_CREATE
 )
+
+// lockOf is the file whose lock says that a knob is switched.
+func lockOf(variable string) string { return "/var/run/udsbench." + variable }
 
 func findKnob(name string) (string, error) {
 	variable := knobTree + strings.ReplaceAll(name, "/", ".")

@@ -13,8 +13,12 @@ import (
 const (
 	knobSysctl = "/proc/sys/kernel/sched_"
 	knobDebug  = "/sys/kernel/debug/sched/"
-	knobLock   = "/run/lock/udsbench.knobs"
+
+	lockFlags = 0
 )
+
+// lockOf is the file whose lock says that a knob is switched: the knob's own.
+func lockOf(path string) string { return path }
 
 // findKnob looks under /proc/sys/kernel (Documentation/admin-guide/sysctl/
 // kernel.rst), then in debugfs (kernel/sched/debug.c).
@@ -59,6 +63,8 @@ func writeKnob(path, value string) error {
 		return err
 	}
 	defer f.Close()
-	_, err = f.WriteString(value)
+	if _, err = f.WriteString(value); errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("%s takes no such value", path)
+	}
 	return err
 }

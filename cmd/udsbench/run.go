@@ -102,7 +102,7 @@ was finished being kept.`,
 			f.lists[name] = flags.String(name, "", help)
 		}
 	}
-	f.params = flags.StringArray("param", nil, "NAME=V1,V2: what only some workloads have (udsbench list shows them); may be repeated")
+	f.params = flags.StringArray("param", nil, "NAME=V1,V2: what only some workloads have (udsbench list shows them), or a knob of the kernel as sched/NAME; may be repeated")
 	for _, name := range plan.SettingFlags {
 		f.settings[name] = flags.String(name, "", settingHelp[name])
 	}
@@ -128,6 +128,13 @@ func (c catalogue) Check(cell record.Cell) error {
 	if _, err := runner.Place(c.machine, cell); err != nil {
 		// What is refused is named by whoever shows the reason.
 		return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("placement %q: ", cell.Placement)))
+	}
+	for name := range cell.Params {
+		if strings.HasPrefix(name, sched.KnobPrefix) {
+			if _, err := sched.FindKnob(name); err != nil {
+				return err
+			}
+		}
 	}
 	return runner.ProbePolicy(cell)
 }
@@ -246,6 +253,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	for _, dir := range janitor.Sweep() {
 		fmt.Fprintf(os.Stderr, "udsbench: removed %s, which a killed run had left behind\n", dir)
+	}
+	if p != nil {
+		if param, value, err := runner.TryKnobs(exe, p.Cells); err != nil {
+			return &plan.UsageError{Flag: "param " + param, Value: value, Why: err.Error()}
+		}
 	}
 	env := environ.Gather("/", environ.Option{})
 	j, err := f.journal(env, p)
