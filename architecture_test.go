@@ -77,17 +77,16 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// Portable files know no path and no errno of one system: what differs sits
-// in files that say so.
-func TestPortableFilesArePortable(t *testing.T) {
+// portable lists the files that both systems build, without tests. Readers of
+// recorded trees and outputs are left out, since those are inputs like any
+// other, and what only ever runs on Linux, to test it.
+func portable(t *testing.T) map[string]string {
 	out, err := exec.Command("git", "ls-files", "*.go").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Readers of recorded trees and outputs are the exception, since those are
-	// inputs like any other; and what only ever runs on Linux, to test it.
 	exceptions := []string{"topology/", "environ/", "lockwait/", "kallsyms/", "pid1/internal/", "scripts/"}
-	path := regexp.MustCompile(`"/(proc|sys)/`)
+	files := map[string]string{}
 	for _, name := range strings.Fields(string(out)) {
 		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "_linux") || strings.Contains(name, "_freebsd") ||
 			slices.ContainsFunc(exceptions, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
@@ -97,9 +96,77 @@ func TestPortableFilesArePortable(t *testing.T) {
 		if err != nil {
 			continue // deleted, not committed yet
 		}
-		for i, line := range strings.Split(string(text), "\n") {
+		files[name] = string(text)
+	}
+	return files
+}
+
+// Portable files know no path of one system: what differs sits in files that
+// say so.
+func TestPortableFilesArePortable(t *testing.T) {
+	path := regexp.MustCompile(`"/(proc|sys)/`)
+	for name, text := range portable(t) {
+		for i, line := range strings.Split(text, "\n") {
 			if code, _, _ := strings.Cut(line, "//"); path.MatchString(code) {
 				t.Errorf("%s:%d: a path of one system in a portable file: %s", name, i+1, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// differing are the errors and names that do not mean the same on both systems,
+// with the portable files in which both meanings are seen to. A new use has to
+// be thought through for both before it stands here.
+var differing = map[string][]string{
+	// A full datagram receiver: Linux blocks or says EAGAIN, FreeBSD says ENOBUFS.
+	"ENOBUFS": {"pingpong/raw.go", "pingpong/full.go", "pingpong/cell.go", "pingpong/goroutine.go"},
+	// A full AF_UNIX backlog: Linux blocks or says EAGAIN, FreeBSD refuses.
+	"ECONNREFUSED": {"pingpong/conn.go", "pingpong/storm.go", "pingpong/process.go"},
+	// A datagram socket whose receiver has gone: ECONNREFUSED, then ENOTCONN on
+	// Linux; ECONNRESET once, then ENOTCONN or EDESTADDRREQ on FreeBSD.
+	"ECONNRESET":   {"pingpong/process.go", "pingpong/epfan.go", "pingpong/storm.go"},
+	"ENOTCONN":     {"pingpong/process.go"},
+	"EDESTADDRREQ": {"pingpong/process.go"},
+	// A listener that was shut down: EINVAL on Linux, ECONNABORTED on FreeBSD, once.
+	"ECONNABORTED": {"pingpong/storm.go"},
+	// A message that is too long: EMSGSIZE on both, at other sizes.
+	"EMSGSIZE":     {"pingpong/cell.go"},
+	"ETOOMANYREFS": nil, // Linux alone limits descriptors in flight
+	"EDEADLK":      nil, // cpuset_setaffinity on FreeBSD, locks on Linux
+	"EOPNOTSUPP":   nil, // another number than ENOTSUP on FreeBSD, the same on Linux
+	"ENOTSUP":      nil,
+	"ENODATA":      nil,                                      // FreeBSD has none
+	"ENOATTR":      nil,                                      // Linux has none
+	"GOOS":         {"pingpong/cell.go", "pingpong/full.go"}, // said to the user: what this system has
+	"PIPE_BUF":     nil,                                      // 4096 and 512
+}
+
+func TestWhatDiffersIsSeenTo(t *testing.T) {
+	files := portable(t)
+	used := map[string]map[string]bool{}
+	word := regexp.MustCompile(`\b(?:unix|syscall|runtime)\.([A-Z_]+)\b`)
+	for name, text := range files {
+		for i, line := range strings.Split(text, "\n") {
+			code, _, _ := strings.Cut(line, "//")
+			for _, m := range word.FindAllStringSubmatch(code, -1) {
+				allowed, differs := differing[m[1]]
+				if !differs {
+					continue
+				}
+				if used[m[1]] == nil {
+					used[m[1]] = map[string]bool{}
+				}
+				used[m[1]][name] = true
+				if !slices.Contains(allowed, name) {
+					t.Errorf("%s:%d: %s does not mean the same on Linux and FreeBSD: see to both, then list the file in architecture_test.go: %s", name, i+1, m[1], strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+	for what, names := range differing {
+		for _, name := range names {
+			if !used[what][name] {
+				t.Errorf("architecture_test.go lists %s for %s, which does not use it", name, what)
 			}
 		}
 	}
