@@ -203,13 +203,15 @@ func (l *Ladder) scalingChanged() Condition {
 // went the other way than throughput.
 func waitFollowed(moved []*Cell, scope string, before, after Side) Condition {
 	c := Condition{Name: "waiting at that lock's site fell with it", Holds: Unknown, Text: "there are no instrumented runs of these cells (run --instrument)"}
-	at := func(l LockWait) bool { return l.Scope == scope }
 	for _, m := range moved {
-		b, a := lockWaits(before, m, at), lockWaits(after, m, at)
+		b, why1 := waits(before, m.Before, classesOf[scope])
+		a, why2 := waits(after, m.After, classesOf[scope])
 		d := Welch(b, a, false)
 		if d == nil {
-			if why := lockUnknown(before, after, m); why != "" {
-				c.Text = why
+			for _, why := range []string{why1, why2} {
+				if why != "" {
+					c.Text = why
+				}
 			}
 			continue
 		}
@@ -226,17 +228,6 @@ func waitFollowed(moved []*Cell, scope string, before, after Side) Condition {
 		c.Name = "waiting at that lock's site rose with it"
 	}
 	return c
-}
-
-func lockUnknown(before, after Side, c *Cell) string {
-	for _, s := range []Side{before, after} {
-		for _, l := range s.Locks {
-			if l.Unknown != "" && l.Cell.Workload == c.Cell.Workload {
-				return s.Name + ": " + l.Unknown
-			}
-		}
-	}
-	return ""
 }
 
 // oneWorker is no null: what one client does is the uncontended cost. It must

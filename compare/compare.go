@@ -24,15 +24,6 @@ type Side struct {
 	Locks        []LockWait    // from instrumented runs; nil without any
 }
 
-// LockWait is what one instrumented run saw at one lock site.
-type LockWait struct {
-	Cell    record.Cell
-	Site    string  // as the lock table names it
-	Scope   string  // "socket", "subsystem", "descriptors", "scheduler", …: as workloads name what they target
-	WaitNS  float64 // nanoseconds waited an operation
-	Unknown string  // why it could not be had; "" where WaitNS is known
-}
-
 // Input is what is compared, and how.
 type Input struct {
 	Sides     []Side          // each is set against the first

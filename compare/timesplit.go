@@ -2,11 +2,9 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
-	"udsbench/plan"
 	"udsbench/record"
 )
 
@@ -58,31 +56,47 @@ func partsOf(r *record.Run) map[string]float64 {
 			return nil
 		}
 		if role.CPUNS == nil {
-			missing[user], missing[system], missing[onCPU] = true, true, true
+			missing[user], missing[system] = true, true
 		} else {
 			add(user, &role.CPUNS.User, role.Ops)
 			add(system, &role.CPUNS.System, role.Ops)
-			sum := role.CPUNS.User + role.CPUNS.System
-			add(onCPU, &sum, role.Ops)
 		}
-		add(runnable, role.RunDelayNS, role.Ops)
+		if t := role.Time; t != nil && t.Ops > 0 {
+			// Each thread's own windows, which its times make up.
+			add(wall, &t.WallNS, t.Ops)
+			add(onCPU, &t.OnNS, t.Ops)
+			add(runnable, t.RunnableNS, t.Ops)
+			add(asleep, t.BlockedNS, t.Ops)
+			continue
+		}
+		// From the sums and the length of the window, asleep being the rest.
+		var cpu, rest *int64
 		window := int64(*r.WindowS * 1e9 * float64(role.Workers))
-		add(wall, &window, role.Ops)
+		if role.CPUNS != nil {
+			sum := role.CPUNS.User + role.CPUNS.System
+			cpu = &sum
+		}
 		// Goroutines have no time of their own: what is neither on a CPU nor
 		// runnable is not theirs alone.
+		delay := role.RunDelayNS
 		if role.GOMAXPROCS > 0 {
-			missing[asleep], missing[runnable] = true, true
+			delay = nil
 		}
+		if cpu != nil && delay != nil {
+			// Snapshots and windows differ by moments: a small negative rest is none.
+			left := max(0, window-*cpu-*delay)
+			rest = &left
+		}
+		add(onCPU, cpu, role.Ops)
+		add(runnable, delay, role.Ops)
+		add(asleep, rest, role.Ops)
+		add(wall, &window, role.Ops)
 	}
 	if len(r.Roles) == 0 {
 		return nil
 	}
 	for name := range missing {
 		delete(parts, name)
-	}
-	if !missing[onCPU] && !missing[runnable] && !missing[asleep] {
-		// Snapshots and windows differ by moments: a small negative rest is none.
-		parts[asleep] = math.Max(0, parts[wall]-parts[onCPU]-parts[runnable])
 	}
 	return parts
 }
@@ -137,9 +151,9 @@ func timeSplit(c *Cell, before, after Side) *TimeSplit {
 	if len(t.Parts) < 2 {
 		return nil
 	}
-	if b, a := lockWaits(before, c, nil), lockWaits(after, c, nil); len(b) > 1 && len(a) > 1 {
-		add(lockWait, b, a, true, true)
-	}
+	b, _ := waits(before, c.Before, "")
+	a, _ := waits(after, c.After, "")
+	add(lockWait, b, a, true, true)
 	return t
 }
 
@@ -156,6 +170,14 @@ func splitWithheld(c *Cell, before, after Side) string {
 			for _, path := range []string{"clock.hz", "clock.stat_hz"} {
 				if v, err := strconv.ParseFloat(e[path], 64); err == nil && v > 0 {
 					hz = v
+				}
+			}
+		}
+		for _, unit := range s.sample.Units {
+			if a := unit.Points[0].Run.Accounting; a != nil && a.Mode != "" {
+				mode = a.Mode
+				if a.TickNS > 0 {
+					hz = 1e9 / float64(a.TickNS)
 				}
 			}
 		}
@@ -178,19 +200,6 @@ func splitWithheld(c *Cell, before, after Side) string {
 		}
 	}
 	return ""
-}
-
-// lockWaits gives what the instrumented runs of a side waited an operation in
-// a cell, at the sites for which ok (nil: all).
-func lockWaits(s Side, c *Cell, ok func(LockWait) bool) []float64 {
-	key := plan.Key(c.Cell)
-	var vs []float64
-	for _, l := range s.Locks {
-		if l.Unknown == "" && plan.Key(l.Cell) == key && (ok == nil || ok(l)) {
-			vs = append(vs, l.WaitNS)
-		}
-	}
-	return vs
 }
 
 func (t *TimeSplit) reason() Reason {

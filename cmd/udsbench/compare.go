@@ -285,6 +285,7 @@ func (f *compareFlags) sources(arg string) (name string, all []compare.Source, e
 			if src.Runs, err = compare.Where(s.Runs, where); err != nil {
 				return "", nil, err
 			}
+			src.Locks = compare.LocksOf(src.Runs)
 			if s.Environment != nil {
 				if src.Environment, err = compare.Flatten(s.Environment); err != nil {
 					return "", nil, fmt.Errorf("%s: %w", p, err)
