@@ -28,9 +28,12 @@ type Plan struct {
 	SliceNS  int64  `json:"slice_ns"`
 	Ops      uint64 `json:"ops"` // operations a client that end a run; 0: the window ends it
 
-	Paired     string `json:"paired,omitempty"`     // the factor whose levels take turns in short slices; "": runs stand alone
-	ABSelf     bool   `json:"ab_self,omitempty"`    // each cell is run as A and as B
-	Instrument string `json:"instrument,omitempty"` // what instrumented runs look at; "": there are none
+	Paired string `json:"paired,omitempty"`  // the factor whose levels take turns in short slices; "": runs stand alone
+	ABSelf bool   `json:"ab_self,omitempty"` // each cell is run as A and as B
+	// IdleLatency bounds how long a CPU may take to wake from idle, in µs; "":
+	// not at all.
+	IdleLatency string `json:"idle_latency_us,omitempty"`
+	Instrument  string `json:"instrument,omitempty"` // what instrumented runs look at; "": there are none
 
 	Cells []record.Cell `json:"cells"`
 	// Order gives for each block indices into Cells in the order of its runs. An
@@ -115,6 +118,8 @@ func Build(in Input, catalogue Catalogue) (*Plan, error) {
 		Paired:     in.Settings.Paired,
 		ABSelf:     in.Settings.ABSelf,
 		Instrument: in.Settings.Instrument,
+
+		IdleLatency: in.Settings.IdleLatency,
 	}
 	if err := p.checkPaired(); err != nil {
 		return nil, err

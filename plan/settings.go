@@ -19,13 +19,17 @@ type Settings struct {
 	Ops     uint64        // operations a client after which a run ends; 0: it ends after Window
 	Seed    uint64        // of the order
 
-	Paired     string // the flag whose levels take turns in short slices, or "nothing" for A/A; "": runs stand alone
-	ABSelf     bool   // each cell is run twice a block, as A and as B, to be set against itself
-	Instrument string // what instrumented runs, interleaved with the timed ones, look at: locks, sched, all; "": there are none
+	Paired string // the flag whose levels take turns in short slices, or "nothing" for A/A; "": runs stand alone
+	ABSelf bool   // each cell is run twice a block, as A and as B, to be set against itself
+	// IdleLatency bounds, in µs, how long a CPU may take to wake from idle while
+	// the session lasts; "": nothing is asked for.
+	IdleLatency string
+
+	Instrument string // what instrumented runs, interleaved with the timed ones, look at: locks, sched, counters, all; "": there are none
 }
 
 // Instruments are the values of Settings.Instrument but the empty one.
-var Instruments = []string{"locks", "sched", "all"}
+var Instruments = []string{"locks", "sched", "counters", "all"}
 
 // DefaultSettings hold where neither a suite nor a flag says otherwise. The
 // seed is fixed, so that the same flags give the same plan.
@@ -34,7 +38,7 @@ func DefaultSettings() Settings {
 }
 
 // SettingFlags are the names that Settings.Set takes.
-var SettingFlags = []string{"runs", "discard", "window", "warmup", "slice", "ops", "seed", "paired", "instrument"}
+var SettingFlags = []string{"runs", "discard", "window", "warmup", "slice", "ops", "seed", "paired", "idle-latency", "instrument"}
 
 // Set reads one setting as it is written on the command line or in a suite.
 func (s *Settings) Set(flag, value string) (err error) {
@@ -55,6 +59,10 @@ func (s *Settings) Set(flag, value string) (err error) {
 		s.Seed, err = unsigned(flag, value, 0)
 	case "paired":
 		s.Paired = value
+	case "idle-latency":
+		var n int
+		n, err = Int(flag, value, 0, 1_000_000)
+		s.IdleLatency = strconv.Itoa(n)
 	case "instrument":
 		if !slices.Contains(Instruments, value) {
 			return &UsageError{flag, value, "give one of " + strings.Join(Instruments, ", ")}

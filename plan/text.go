@@ -22,6 +22,9 @@ func (p *Plan) Text(perProcess, perRun time.Duration) string {
 	if p.ABSelf {
 		b.WriteString("each twice, as A and as B (marked * in the order), to be set against itself\n")
 	}
+	if p.IdleLatency != "" {
+		fmt.Fprintf(&b, "no CPU goes into an idle state that takes over %s µs to wake from\n", p.IdleLatency)
+	}
 	if p.Instrument != "" {
 		fmt.Fprintf(&b, "and as many instrumented ones (%s), marked * in the order\n", p.Instrument)
 	}

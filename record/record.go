@@ -110,7 +110,17 @@ type Host struct {
 	Throttled    *uint64 `json:"throttled,omitempty"`      // periods in which the cgroup's quota stopped it
 	MinorFaults  *int64  `json:"minor_faults,omitempty"`   // of the workers, between their own snapshots
 	MajorFaults  *int64  `json:"major_faults,omitempty"`
-	FreqKHz      *int64  `json:"freq_khz,omitempty"` // mean current frequency at window close
+	IdleCPUs     int     `json:"idle_cpus,omitempty"` // how many CPUs Idle is of: those of the workers
+	Idle         []Idle  `json:"idle,omitempty"`      // by state, shallowest first
+	FreqKHz      *int64  `json:"freq_khz,omitempty"`  // mean current frequency at window close
+}
+
+// Idle is how CPUs slept in one of their idle states during the window.
+type Idle struct {
+	State     string `json:"state"`
+	LatencyUS int64  `json:"latency_us"` // to wake, as its driver says: a hypervisor's part is not in it
+	Entries   int64  `json:"entries"`
+	TimeNS    int64  `json:"time_ns"`
 }
 
 // Role sums the workers of one role over their own windows. It is the only
@@ -206,6 +216,7 @@ type Run struct {
 	WorkClockNS *float64          `json:"work_clock_cost_ns,omitempty"` // one call of --work-clock
 	Accounting  *Accounting       `json:"cpu_accounting,omitempty"`
 	Host        *Host             `json:"host,omitempty"`
+	IdleLatency *int64            `json:"idle_latency_us,omitempty"`    // what --idle-latency held, as the kernel read it back
 	Coordinator string            `json:"coordinator,omitempty"`        // how the coordinator was scheduled above the workers
 	CoordCPUNS  *int64            `json:"coordinator_cpu_ns,omitempty"` // its own CPU time while the window was open
 

@@ -180,6 +180,22 @@ func TestWhereTimeWent(t *testing.T) {
 	}
 }
 
+// A cell whose CPUs slept deeply between its operations is warned of, one
+// whose CPUs only polled is not.
+func TestIdleStatesAreWarnedOf(t *testing.T) {
+	run := func(latency int64) []record.Run {
+		return []record.Run{{Kind: record.Timed, Status: record.OK, Cell: record.Cell{Workload: "pingpong", Parallel: 1}, Ops: ptr(uint64(10_000)), WindowS: ptr(1.0), OpsPerS: ptr(1e4),
+			Host: &record.Host{IdleCPUs: 2, Idle: []record.Idle{{State: "POLL", Entries: 20_000}, {State: "C6", LatencyUS: latency, Entries: 10_000}}}}}
+	}
+	// 100 µs an operation, one entry each.
+	if got := text(run(50), Options{Width: 300}); !strings.Contains(got, "up to 50.0 µs of 100 µs, mostly from C6): --idle-latency 0") {
+		t.Errorf("no warning of idle states in\n%s", got)
+	}
+	if got := text(run(2), Options{}); strings.Contains(got, "idle") {
+		t.Errorf("a warning of idle states in\n%s", got)
+	}
+}
+
 // A failed run lends nothing to the figures, whatever stands in its record.
 func TestFailedRunsGiveNoFigures(t *testing.T) {
 	r := record.Run{Kind: record.Timed, Status: record.Failed, Ops: ptr(uint64(10)), OpsPerS: ptr(10.0),

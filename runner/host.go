@@ -47,6 +47,11 @@ func (r *run) host() {
 	if whole {
 		host.MinorFaults, host.MajorFaults = &minor, &major
 	}
+	if use, why := r.window.idle.since(r.window.idleAfter); why != "" {
+		rec.Missing("host.idle", why)
+	} else {
+		host.Idle, host.IdleCPUs = use, len(r.idleCPUs())
+	}
 	rec.Host = &host
 }
 

@@ -28,6 +28,7 @@ type Options struct {
 	Instrument string             // "", locks, sched or all: the run is an instrumented one
 	Stacks     bool               // why workers slept by function, not by system call
 	Accounting record.Accounting  // of CPU time, by this kernel
+	Idle       *int64             // µs, what --idle-latency holds; nil: nothing
 	Patience   time.Duration      // how long to wait for workers before the watchdog ends the run; 0: by their number
 	Started    func(pids []int)   // told the worker processes when gate 2 opens; may be nil
 	Turned     func(phase uint32) // told each phase; may be nil
@@ -110,6 +111,7 @@ func prepare(cell record.Cell, opt Options) (*run, error) {
 	} else {
 		r.rec.Missing("clock_cost_ns", "no clock is called (--clock none)")
 	}
+	r.rec.IdleLatency = opt.Idle
 	r.began = time.Now()
 	r.rec.Start = r.began.UTC().Format(time.RFC3339Nano)
 	return r, nil

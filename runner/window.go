@@ -20,8 +20,10 @@ type window struct {
 	warmup  time.Duration
 	host    environ.HostCounters
 	after   environ.HostCounters
-	own     int64 // the coordinator's own CPU time in ns
-	above   string
+
+	idle, idleAfter idleUse
+	own             int64 // the coordinator's own CPU time in ns
+	above           string
 }
 
 // edge is one reading of all counters: the midpoint of the two clock readings
@@ -87,7 +89,7 @@ func (r *run) timedWindow(ctx context.Context) error {
 		return err
 	}
 	r.scan(&w.edges[0]) // for nothing: the counters' pages are mapped here by it
-	w.host = environ.ReadHost()
+	w.host, w.idle = environ.ReadHost(), readIdle(r.idleCPUs())
 	own := threadCPU()
 	if err := r.open(); err != nil {
 		return err
@@ -107,7 +109,7 @@ func (r *run) timedWindow(ctx context.Context) error {
 	if err := r.shut(); err != nil {
 		return err
 	}
-	w.after = environ.ReadHost()
+	w.after, w.idleAfter = environ.ReadHost(), readIdle(r.idleCPUs())
 	for i := 1; i <= slices; i++ {
 		for j, n := range w.edges[i].ops {
 			if n == w.edges[i-1].ops[j] {
@@ -160,7 +162,7 @@ func (r *run) warmUp(ctx context.Context) error {
 // countedWindow lets every client do its number of operations. There is no
 // warm-up: the window is the whole of the load.
 func (r *run) countedWindow(ctx context.Context) error {
-	r.window.host = environ.ReadHost()
+	r.window.host, r.window.idle = environ.ReadHost(), readIdle(r.idleCPUs())
 	own := threadCPU()
 	if err := r.open(); err != nil {
 		return err
@@ -180,7 +182,7 @@ func (r *run) countedWindow(ctx context.Context) error {
 	if err := r.shut(); err != nil {
 		return err
 	}
-	r.window.after = environ.ReadHost()
+	r.window.after, r.window.idleAfter = environ.ReadHost(), readIdle(r.idleCPUs())
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,9 @@ var settingHelp = map[string]string{
 	"ops":        "end a run after so many operations a client, instead of a time",
 	"seed":       "of the order of runs",
 	"paired":     "a flag whose values take turns in short slices, all alive together (transport, model, …), or nothing for A/A",
-	"instrument": "interleave runs that look at locks, sched or all with the timed ones",
+	"instrument": "interleave runs that look at locks, sched, counters or all with the timed ones",
+
+	"idle-latency": "keep CPUs out of idle states that take longer to wake from, in µs (0: out of all)",
 }
 
 // runFlags is the command line of run.
@@ -259,6 +262,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return &plan.UsageError{Flag: "param " + param, Value: value, Why: err.Error()}
 		}
 	}
+	hold, err := holdIdle(p)
+	if err != nil {
+		return err
+	}
 	env := environ.Gather("/", environ.Option{})
 	j, err := f.journal(env, p)
 	if err != nil {
@@ -273,7 +280,33 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		out: cmd.OutOrStdout(), json: f.json, explain: f.explain, runs: j.Earlier(),
 		warnings: append(j.Warnings(), env.Warnings()...),
 	}
+	if hold == nil {
+		if hold, err = holdIdle(s.plan); err != nil { // of a session that is carried on with
+			return err
+		}
+	}
+	if hold != nil {
+		defer hold.Close()
+		s.idle = &hold.US
+	}
 	return s.measure(cmd.Context())
+}
+
+// holdIdle keeps CPUs out of deep idle states while the session lasts; nil
+// where the plan does not ask for it.
+func holdIdle(p *plan.Plan) (*runner.IdleHold, error) {
+	if p == nil || p.IdleLatency == "" {
+		return nil, nil
+	}
+	us, err := strconv.Atoi(p.IdleLatency)
+	if err != nil {
+		return nil, &exitError{exitFailed, fmt.Errorf("plan: idle_latency_us %q is no number", p.IdleLatency)}
+	}
+	hold, err := runner.HoldIdleLatency(us)
+	if err != nil {
+		return nil, &plan.UsageError{Flag: "idle-latency", Value: p.IdleLatency, Why: err.Error()}
+	}
+	return hold, nil
 }
 
 // askedFor reports whether the command line names a plan.
@@ -323,6 +356,7 @@ type session struct {
 	out      io.Writer
 	json     bool
 	explain  bool
+	idle     *int64 // µs that --idle-latency holds
 	runs     []record.Run
 	warnings []string
 }
@@ -413,7 +447,7 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 	opt := runner.Options{
 		Window: time.Duration(s.plan.WindowNS), Warmup: time.Duration(s.plan.WarmupNS), Slice: time.Duration(s.plan.SliceNS),
 		Ops: s.plan.Ops, Seed: s.plan.Seed + uint64(step.Seq), Exe: s.exe,
-		Accounting: accounting(s.env),
+		Accounting: accounting(s.env), Idle: s.idle,
 	}
 	if step.Instrumented {
 		opt.Instrument = s.plan.Instrument
