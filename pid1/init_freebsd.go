@@ -77,6 +77,33 @@ func (m *machine) raiseLimits() {
 			m.say("limit of %s: %v", limit.name, err)
 		}
 	}
+	for _, knob := range []struct {
+		name  string
+		least uint32
+	}{
+		{"kern.ipc.soacceptqueue", 4096},              // 128, which a TCP fan-in of 200 clients overflows
+		{"kern.threads.max_threads_per_proc", 20_000}, // 1500; a thread more ends a Go program
+	} {
+		if err := raiseSysctl(knob.name, knob.least); err != nil {
+			m.say("%s: %v", knob.name, err)
+		}
+	}
+}
+
+// raiseSysctl sets a variable of 32 bits that is lower than least
+// (__sysctlbyname(2)).
+func raiseSysctl(name string, least uint32) error {
+	have, err := unix.SysctlUint32(name)
+	if err != nil || have >= least {
+		return err
+	}
+	text := []byte(name)
+	_, _, errno := unix.Syscall6(unix.SYS___SYSCTLBYNAME, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0,
+		uintptr(unsafe.Pointer(&least)), unsafe.Sizeof(least))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // kenvDump is KENV_DUMP of sys/kenv.h.

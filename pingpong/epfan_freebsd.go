@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// struct kevent of sys/event.h from FreeBSD 12 on, which system call 560 takes.
+const _ = uint(unsafe.Sizeof(unix.Kevent_t{})-64) + uint(64-unsafe.Sizeof(unix.Kevent_t{}))
+
 // queue is a kqueue, and the pipe that ends the waiting.
 type queue struct{ fd, wake int }
 

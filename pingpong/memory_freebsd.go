@@ -44,6 +44,9 @@ type umtxTime struct {
 	clock   uint32
 }
 
+// It compiles only where the struct has the kernel's size.
+const _ = uint(unsafe.Sizeof(umtxTime{})-24) + uint(24-unsafe.Sizeof(umtxTime{}))
+
 const umtxAbsTime = 1 // UMTX_ABSTIME
 
 // rawWaitUntil blocks while *word is val, until CLOCK_MONOTONIC is t. It may be
