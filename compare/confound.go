@@ -114,7 +114,7 @@ func confounders(in Input, before, after Side, p *Pair) []Confounder {
 			}
 			add(path, "%s: %s → %s", inWords(path), oneOf(v1[path]), oneOf(v2[path]))
 		}
-		if l1, l2 := meanLoad(before), meanLoad(after); math.Abs(l1-l2) > 1 {
+		if l1, l2 := meanLoad(before), meanLoad(after); math.Abs(l1-l2) > 1+0.2*math.Min(l1, l2) {
 			add("load", "load when it began: %.1f → %.1f", l1, l2)
 		}
 	}
