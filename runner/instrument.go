@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"udsbench/lockwait"
@@ -31,8 +32,22 @@ func (r *run) instruments() {
 	}
 	if want("sched") {
 		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Stacks: r.opt.Stacks})
-		r.looking("sched", schedInstrument{t}, err)
+		r.looking("sched", schedInstrument{t, r.tids()}, err)
 	}
+	if want("counters") {
+		c, err := r.counterSet()
+		r.looking("counters", c, err)
+	}
+}
+
+// tids are the workers' threads; goroutines have none.
+func (r *run) tids() (tids []int) {
+	for i := range r.workers() {
+		if tid := r.memory.Slot(i).TID; tid != 0 {
+			tids = append(tids, int(tid))
+		}
+	}
+	return tids
 }
 
 func (r *run) looking(name string, i instrument, err error) {
@@ -71,13 +86,22 @@ func (l lockInstrument) stop(rec *record.Run) error {
 	return nil
 }
 
-type schedInstrument struct{ *offcpu.Trace }
+type schedInstrument struct {
+	*offcpu.Trace
+	tids []int // of the workers that are threads
+}
 
 func (t schedInstrument) stop(rec *record.Run) error {
 	s, err := t.Trace.Stop()
 	if err != nil {
 		return err
 	}
+	// A worker process has threads of the Go runtime too, idle in the window.
+	worker := map[int]bool{}
+	for _, tid := range t.tids {
+		worker[tid] = true
+	}
+	s.Threads = slices.DeleteFunc(s.Threads, func(x record.ThreadTime) bool { return !worker[x.TID] })
 	rec.Sched = s
 	rec.Instruments = append(rec.Instruments, t.Instrument())
 	return nil
