@@ -224,6 +224,7 @@ type Run struct {
 	Instruments []Instrument `json:"instruments,omitempty"`
 	Locks       []Lock       `json:"locks,omitempty"`
 	Sched       *Sched       `json:"sched,omitempty"`
+	Counters    []Counters   `json:"counters,omitempty"`
 	// SwitchCauses are the whole machine's context switches in the window by
 	// cause, where a FreeBSD kernel counts them: turnstile for a lock, sleepq
 	// for something to come, owepreempt to make room.

@@ -62,7 +62,7 @@ func explanation(rows []Row, runs []record.Run, id identity, opt Options) string
 		if !opt.Explain {
 			continue
 		}
-		for _, line := range append(s.details(&r), instrumented(r.Cell, runs, opt)...) {
+		for _, line := range slices.Concat(s.details(&r), instrumented(r.Cell, runs, opt), counted(r.Cell, runs)) {
 			paragraph(&b, opt.Width, "      ", line)
 		}
 	}
@@ -359,6 +359,68 @@ func instrumented(c record.Cell, runs []record.Run, opt Options) []string {
 		lines = append(lines, f.what+" (instrumented), a second: "+strings.Join(parts, ", "))
 	}
 	return append(lines, agreement...)
+}
+
+// counted says what the counters of the cell's instrumented runs counted, by
+// role, for one operation.
+func counted(c record.Cell, runs []record.Run) []string {
+	type sum struct {
+		count float64
+		ops   uint64
+	}
+	sums := map[string]map[string]*sum{}
+	var roles, events []string
+	absent := map[string][]string{} // events by reason
+	for _, x := range runs {
+		if x.Kind != record.Instrumented || x.Status != record.OK || plan.Key(x.Cell) != plan.Key(c) {
+			continue
+		}
+		for name, why := range x.Unavailable {
+			if rest, ok := strings.CutPrefix(name, "counters"); ok {
+				name = cmp.Or(strings.TrimPrefix(rest, "."), "counters")
+				if !slices.Contains(absent[why], name) {
+					absent[why] = append(absent[why], name)
+				}
+			}
+		}
+		for _, r := range x.Counters {
+			if sums[r.Role] == nil {
+				sums[r.Role] = map[string]*sum{}
+				roles = append(roles, r.Role)
+			}
+			for _, e := range r.Events {
+				s := sums[r.Role][e.Event]
+				if s == nil {
+					s = &sum{}
+					sums[r.Role][e.Event] = s
+				}
+				if !slices.Contains(events, e.Event) {
+					events = append(events, e.Event)
+				}
+				s.count += float64(e.Count)
+				s.ops += r.Ops
+			}
+		}
+	}
+	var lines []string
+	for _, role := range roles {
+		var parts []string
+		for _, e := range events {
+			if s := sums[role][e]; s != nil && s.ops > 0 {
+				v := s.count / float64(s.ops)
+				text := Count(v) + " " + e
+				if e == "task-clock" {
+					text = Nanoseconds(v) + " " + e
+				}
+				parts = append(parts, text)
+			}
+		}
+		lines = append(lines, role+" per operation (instrumented): "+strings.Join(parts, ", "))
+	}
+	for _, why := range slices.Sorted(maps.Keys(absent)) {
+		lines = append(lines, "not counted: "+strings.Join(slices.Sorted(slices.Values(absent[why])), ", ")+": "+why)
+	}
+	return lines
 }
 
 // distance names how far the two CPUs of a pair are apart.

@@ -25,7 +25,7 @@ type Options struct {
 	Exe        string             // binary to start workers from
 	CPUs       []int              // of each worker, clients first; -1 free; nil: all free
 	Spare      []int              // CPUs that no worker is pinned to, where the coordinator may go
-	Instrument string             // "", locks, sched or all: the run is an instrumented one
+	Instrument string             // "", locks, sched, counters or all: the run is an instrumented one
 	Stacks     bool               // why workers slept by function, not by system call
 	Accounting record.Accounting  // of CPU time, by this kernel
 	Idle       *int64             // µs, what --idle-latency holds; nil: nothing

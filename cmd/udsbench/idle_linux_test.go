@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/binary"
+	order "encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +22,7 @@ func idleLatency(t *testing.T) int32 {
 	if _, err := f.Read(b[:]); err != nil {
 		t.Fatal(err)
 	}
-	return int32(binary.NativeEndian.Uint32(b[:]))
+	return int32(order.NativeEndian.Uint32(b[:]))
 }
 
 // The bound stands while the session lasts, whoever ends it and however, and
