@@ -19,8 +19,15 @@ const (
 	lockFlags = os.O_CREATE
 )
 
-// lockOf is the file whose lock says that a knob is switched.
-func lockOf(variable string) string { return "/var/run/udsbench." + variable }
+// lockOf is the file whose lock says that a knob is switched: in /var/run, or
+// where there is none, as on the bare machine of an init, for temporary files.
+func lockOf(variable string) string {
+	dir := "/var/run"
+	if _, err := os.Stat(dir); err != nil {
+		dir = os.TempDir()
+	}
+	return dir + "/udsbench." + variable
+}
 
 func findKnob(name string) (string, error) {
 	variable := knobTree + strings.ReplaceAll(name, "/", ".")
