@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,13 +53,9 @@ type Home struct {
 // Open makes a directory of mode 0700 under the system's directory for
 // temporary files and starts its janitor from the binary exe.
 func Open(exe string) (*Home, error) {
-	dir, err := os.MkdirTemp("", stem)
+	dir, err := makeDir()
 	if err != nil {
-		return nil, fmt.Errorf("private directory: %w; set TMPDIR to a directory that can be written", err)
-	}
-	if len(dir) > maxPath {
-		os.Remove(dir)
-		return nil, fmt.Errorf("private directory %s is too long for a socket's name (%d bytes, at most %d); set TMPDIR to a shorter one", dir, len(dir), maxPath)
+		return nil, err
 	}
 	h := &Home{Dir: dir}
 	if err := h.start(exe); err != nil {
@@ -66,6 +63,18 @@ func Open(exe string) (*Home, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+func makeDir() (string, error) {
+	dir, err := os.MkdirTemp("", stem)
+	if err != nil {
+		return "", fmt.Errorf("private directory: %w; set TMPDIR to a directory that can be written", err)
+	}
+	if len(dir) > maxPath {
+		os.Remove(dir)
+		return "", fmt.Errorf("private directory %s is too long for a socket's name (%d bytes, at most %d); set TMPDIR to a shorter one", dir, len(dir), maxPath)
+	}
+	return dir, nil
 }
 
 func (h *Home) start(exe string) (err error) {
@@ -86,8 +95,8 @@ func (h *Home) start(exe string) (err error) {
 	}
 	defer r.Close()
 	h.pipe = w
-	h.Group, err = syscall.ForkExec(exe, []string{exe, Arg, h.Dir}, &syscall.ProcAttr{
-		Env:   append(os.Environ(), "GOMAXPROCS=1"),
+	h.Group, err = syscall.ForkExec(exe, []string{"udsbench", Arg, h.Dir}, &syscall.ProcAttr{
+		Env:   append(Environ(), "GOMAXPROCS=1"),
 		Files: []uintptr{null.Fd(), 2, 2, r.Fd()},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -97,6 +106,27 @@ func (h *Home) start(exe string) (err error) {
 	}
 	_, err = fmt.Fprintln(h.owner, h.Group)
 	return err
+}
+
+// Environ is the environment for our own processes: without what would tune
+// their Go runtime behind the plan's back, and without the dumps of hundreds of
+// goroutines where one cannot start a thread.
+func Environ() []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "GOTRACEBACK"}, name)
+	})
+	return append(env, "GOTRACEBACK=none")
+}
+
+// Check reports why no private directory could be made, before anything is
+// measured.
+func Check() error {
+	dir, err := makeDir()
+	if err != nil {
+		return err
+	}
+	return os.Remove(dir)
 }
 
 // Kill kills every process of the group, the janitor too. It may be called

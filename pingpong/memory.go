@@ -108,8 +108,8 @@ type Slot struct {
 	Fail   uint32 // 0, or one of the fail codes
 	Errno  uint32
 	FailOp uint64
-	What   [240]byte // one sentence, NUL-terminated
-	Mask   [256]byte // CPU list as read back, NUL-terminated
+	What   [240]byte  // one sentence, NUL-terminated
+	Mask   [2048]byte // CPU list as read back, NUL-terminated; "?" where it is longer
 
 	LatCount, LatSum uint64
 	LatMin, LatMax   uint64
@@ -198,6 +198,15 @@ func (c *Control) reach(slot *Slot, milestone int) {
 // over reports whether every worker is out of its loop, or the run failed.
 func (c *Control) over() bool {
 	return c.Reached(Done) >= int(c.Want[Done]) || atomicPhase(c) >= PhaseAbort
+}
+
+// SetList stores a list of CPUs into a field of a slot, or "?" where it does
+// not fit: a list that is cut is a list of other CPUs.
+func SetList(dst []byte, s string) {
+	if len(s) >= len(dst) {
+		s = "?"
+	}
+	SetText(dst, s)
 }
 
 // SetText stores s, cut to fit, into a NUL-terminated field of a slot.

@@ -60,6 +60,10 @@ func WorkerMain() int {
 		control.Read(make([]byte, 1))
 		os.Exit(1)
 	}()
+	if spec.Layout != MemoryBytes(1) {
+		fmt.Fprintln(os.Stderr, "udsbench worker: the program's file has changed since its coordinator was started")
+		return 1
+	}
 	p := &process{spec: spec}
 	if p.memory, err = MapMemory(MemoryFD, spec.Slots); err != nil {
 		fmt.Fprintf(os.Stderr, "udsbench worker: shared mapping: %v\n", err)
@@ -85,7 +89,7 @@ func (p *process) main() int {
 	atomic.StoreInt32(&slot.PID, int32(os.Getpid()))
 	atomic.StoreInt32(&slot.GOMAXPROCS, int32(runtime.GOMAXPROCS(0)))
 	if mask, err := affinity.Mask(); err == nil {
-		SetText(slot.Mask[:], affinity.FormatList(mask))
+		SetList(slot.Mask[:], affinity.FormatList(mask))
 	}
 	if spec.Model == "goroutine" {
 		gios = make([]*gio, len(spec.Workers))
@@ -255,6 +259,10 @@ func (p *process) work(i int) {
 		fail(ctl, slot, code, slot.Ops, nil)
 		return
 	}
+	if err := p.stillPinned(ws, slot); err != nil {
+		fail(ctl, slot, failSetup, slot.Ops, err)
+		return
+	}
 	slot.EndNS = slot.Close.TimeNS
 	if w.limit != 0 {
 		ctl.reach(slot, Finished)
@@ -280,6 +288,25 @@ func (p *process) ended(code uintptr) bool {
 		return p.spec.Cell.Transport == "unix-dgram"
 	}
 	return false
+}
+
+// stillPinned holds that a worker that was pinned has stayed so: masks can be
+// changed from outside, by a cpuset or by hand.
+func (p *process) stillPinned(ws *WorkerSpec, slot *Slot) error {
+	if ws.CPU < 0 || p.spec.Model == "goroutine" {
+		return nil
+	}
+	mask, err := affinity.Mask()
+	if err != nil {
+		return err
+	}
+	if len(mask) != 1 || mask[0] != ws.CPU {
+		return fmt.Errorf("it was pinned to CPU %d and its mask is %s now: somebody changed it during the run", ws.CPU, affinity.FormatList(mask))
+	}
+	if seen := int(slot.CPUSeen); seen >= 0 && seen != ws.CPU {
+		return fmt.Errorf("it was pinned to CPU %d and ran on CPU %d when the window closed: somebody moved it during the run", ws.CPU, seen)
+	}
+	return nil
 }
 
 // Tell gives the calling thread a policy and a nice value, and reads both back.
@@ -368,7 +395,7 @@ func (p *process) prepare(i int) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	SetText(slot.Mask[:], affinity.FormatList(mask))
+	SetList(slot.Mask[:], affinity.FormatList(mask))
 	w.schedFD = openSchedstat(slot)
 	slot.Migrations0 = migrations()
 	atomic.StoreInt32(&slot.TID, int32(threadID()))

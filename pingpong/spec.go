@@ -26,8 +26,9 @@ const WorkerArg = "__worker"
 // Spec is what one worker process is told. It comes over the control pipe.
 type Spec struct {
 	Cell    record.Cell `json:"cell"`
-	Dir     string      `json:"dir"`   // private directory of the run, also the stem of abstract names
-	Slots   int         `json:"slots"` // in the shared mapping
+	Dir     string      `json:"dir"`    // private directory of the run, also the stem of abstract names
+	Slots   int         `json:"slots"`  // in the shared mapping
+	Layout  int64       `json:"layout"` // bytes of a mapping with one slot, as the coordinator knows it
 	Process int         `json:"process"`
 	Model   string      `json:"model"` // of the workers in this process
 	Clock   Clock       `json:"clock"`

@@ -10,7 +10,7 @@ import (
 
 // The greatest values that the list flags take.
 const (
-	MaxParallel = 100_000
+	MaxParallel = 10_000
 	MaxMessage  = 1 << 20 // bytes
 )
 

@@ -146,7 +146,7 @@ type Worker struct {
 	Role          string            `json:"role"`
 	Index         int               `json:"index"`
 	Pair          *int              `json:"pair,omitempty"` // from the exchange on the connection, not from the plan
-	PID           int               `json:"pid"`
+	PID           int               `json:"pid,omitempty"`
 	TID           int               `json:"tid,omitempty"`
 	CPUs          []int             `json:"cpus,omitempty"`         // the mask as read back after pinning
 	CPUSeen       *int              `json:"cpu_seen,omitempty"`     // the CPU it ran on at window close

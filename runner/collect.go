@@ -27,7 +27,7 @@ func (r *run) collectFailed() {
 	for i := range r.workers() {
 		w, slot := r.identity(i), r.memory.Slot(i)
 		w.OpsTotal = slot.Ops
-		for _, name := range []string{"ops", "switches", "cpu_ns", "run_delay_ns", "connect_ns", "starved_slices"} {
+		for _, name := range []string{"ops", "switches", "cpu_ns", "run_delay_ns", "connect_ns", "starved_slices", "cpu_seen"} {
 			w.Missing(name, "the run failed")
 		}
 		r.rec.Workers = append(r.rec.Workers, w)
@@ -83,10 +83,16 @@ func (r *run) identity(i int) record.Worker {
 		w.Missing("cpu_seen", goroutineWhy)
 		mask = pingpong.Text(r.memory.Slot(r.processSlot(i)).Mask[:])
 	}
-	if cpus, err := affinity.ParseList(mask); err == nil {
+	if cpus, err := affinity.ParseList(mask); err == nil && len(cpus) > 0 {
 		w.CPUs = cpus
 	} else {
 		w.Missing("cpus", "the mask was not read back, or is too long to keep")
+	}
+	if w.PID == 0 {
+		w.Missing("pid", "its process had not come so far when the run ended")
+	}
+	if w.TID == 0 && r.model(role) != "goroutine" {
+		w.Missing("tid", "it had not come so far when the run ended")
 	}
 	return w
 }
@@ -128,8 +134,8 @@ func (r *run) processSlot(i int) int {
 func (r *run) worker(i int) record.Worker {
 	w, slot := r.identity(i), r.memory.Slot(i)
 	w.OpsTotal = slot.Ops
-	if edges := r.window.edges; edges != nil {
-		w.Ops = edges[len(edges)-1].ops[i] - edges[0].ops[i]
+	if r.window.edges != nil {
+		w.Ops = r.window.last[i] - r.window.first[i]
 		w.StarvedSlices = r.window.starved[i]
 	} else {
 		w.Ops = slot.Ops
@@ -263,27 +269,26 @@ func (r *run) throughput() {
 		rec.WarmupS = &warm
 		rec.Missing("scan_ns", "the counters of a paired run are read at its own turns only")
 	} else if edges := r.window.edges; edges != nil {
-		total := func(e edge) (n uint64) {
-			for i, v := range e.ops {
-				if role, _ := r.role(i); role == counts {
-					n += v
-				}
-			}
-			return n
-		}
-		var scan int64
+		var scan, longest int64
 		for i, e := range edges {
 			scan = max(scan, e.scan)
 			if i > 0 {
-				rec.Slices = append(rec.Slices, total(e)-total(edges[i-1]))
+				rec.Slices = append(rec.Slices, e.ops-edges[i-1].ops)
 				rec.SliceNS = append(rec.SliceNS, e.mid-edges[i-1].mid)
+				longest = max(longest, e.mid-edges[i-1].mid)
 			}
 		}
 		first, last := edges[0], edges[len(edges)-1]
-		ops, seconds = total(last)-total(first), float64(last.mid-first.mid)/1e9
+		ops, seconds = last.ops-first.ops, float64(last.mid-first.mid)/1e9
 		rec.ScanNS = &scan
 		if slice := (last.mid - first.mid) / int64(len(edges)-1); scan*200 > slice {
 			r.warn("reading all counters took up to %v, over 0.5 %% of a slice", time.Duration(scan))
+		}
+		if asked := int64(r.opt.Slice); longest > asked*8/5 {
+			r.warn("the coordinator was late: a slice of %v instead of %v (rates are by true time)", time.Duration(longest).Round(time.Millisecond), r.opt.Slice)
+		}
+		if got := last.mid - first.mid; got > int64(r.opt.Window)*101/100+int64(time.Millisecond) {
+			r.warn("the window was open for %v instead of %v (rates are by true time)", time.Duration(got).Round(time.Millisecond), r.opt.Window)
 		}
 		warm := r.window.warmup.Seconds()
 		rec.WarmupS = &warm
@@ -541,6 +546,9 @@ func (r *run) totals() {
 		}
 	}
 	for _, w := range rec.Workers {
+		if w.CPUNS == nil && r.model(w.Role) != "goroutine" {
+			noUsage = fmt.Sprintf("%s %d: %s", w.Role, w.Index, w.Unavailable["cpu_ns"])
+		}
 		if w.RunDelayNS == nil {
 			noDelay = fmt.Sprintf("%s %d: %s", w.Role, w.Index, w.Unavailable["run_delay_ns"])
 		}

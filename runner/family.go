@@ -148,5 +148,17 @@ func (f *family) kill(h *janitor.Home) {
 	}
 }
 
-// waitAll waits until every process of the group, the janitor too, is reaped.
-func (f *family) waitAll() { <-f.finished }
+// waitAll waits until every process of the group, the janitor too, is reaped,
+// at most for the given time; 0 is for ever. It reports whether they are.
+func (f *family) waitAll(limit time.Duration) bool {
+	if limit == 0 {
+		<-f.finished
+		return true
+	}
+	select {
+	case <-f.finished:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}

@@ -1,9 +1,16 @@
 package runner
 
 import (
+	"fmt"
+	"time"
+
 	"udsbench/environ"
 	"udsbench/record"
 )
+
+// minForeign is how long must lie between the readings of the machine's busy
+// time for it to mean something: ten ticks of 10 ms.
+const minForeign = 100 * time.Millisecond
 
 // host notes what the machine did while the window was open. The kernel counts
 // busy time in ticks, so what is left for others is good to some ticks only and
@@ -26,6 +33,8 @@ func (r *run) host() {
 	switch {
 	case !d.BusyNS.OK():
 		rec.Missing("host.foreign_cpu_ns", d.BusyNS.Why)
+	case d.Wall < minForeign:
+		rec.Missing("host.foreign_cpu_ns", fmt.Sprintf("the window of %v is too short for the kernel's ticks of 10 ms", d.Wall.Round(time.Millisecond)))
 	case rec.CPUNS == nil:
 		rec.Missing("host.foreign_cpu_ns", "the workers' own CPU time is not known: "+rec.Unavailable["cpu_ns"])
 	default:

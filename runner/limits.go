@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,6 +66,21 @@ func NeedFDs(c record.Cell) (need int, who string) {
 	}
 	return need, who
 }
+
+// maxSlices is how many slices a record may have.
+const maxSlices = 100_000
+
+// CheckSlices refuses a window of more slices than a record may have.
+func CheckSlices(window, slice time.Duration) error {
+	if window/slice > maxSlices {
+		return fmt.Errorf("a window of %v has %d of them, at most %d: make it longer", window, window/slice, maxSlices)
+	}
+	return nil
+}
+
+// goThreads is how many threads a worker process has beside its workers: the
+// Go runtime's own, and those that wait on its behalf.
+const goThreads = 7
 
 // CheckLimits refuses a cell that this process's limits cannot hold, before
 // anything is started: one line that names the limit and the value needed.

@@ -43,6 +43,8 @@ const (
 	patience      = 20 * time.Second
 	patienceEach  = 50 * time.Millisecond
 	closePatience = 2 * time.Second
+
+	janitorPatience = 5 * time.Second
 )
 
 // run is one run under way.
@@ -204,6 +206,9 @@ func (r *run) end(ctx context.Context) error {
 		return err
 	}
 	r.collect()
+	if r.rec.Ops != nil && *r.rec.Ops == 0 {
+		return failed("starved: no operation ended while the window was open; take a longer --window, or quiet the machine")
+	}
 	return nil
 }
 
@@ -316,6 +321,13 @@ func (r *run) blame(d *death) error {
 // failure.
 func (r *run) watchdog(milestone int, limit time.Duration, what string) error {
 	for i := range r.workers() {
+		if slot := r.memory.Slot(i); stopped(int(slot.PID)) {
+			role, index := r.role(i)
+			return &record.Error{Worker: index, Role: role, Op: slot.Ops,
+				What: fmt.Sprintf("watchdog: waited %v for the workers %s: the process of %s %d (%d) is stopped by a signal", limit, what, role, index, slot.PID)}
+		}
+	}
+	for i := range r.workers() {
 		slot := r.memory.Slot(i)
 		role, index := r.role(i)
 		behind := slot.State < uint32(milestone)+1
@@ -325,10 +337,19 @@ func (r *run) watchdog(milestone int, limit time.Duration, what string) error {
 		case pingpong.Gone:
 			behind = behind && role == record.Client
 		}
-		if behind {
-			return &record.Error{Worker: index, Role: role, Op: slot.Ops,
-				What: fmt.Sprintf("watchdog: waited %v for %s %d (process %d) %s", limit, role, index, slot.PID, what)}
+		if !behind {
+			continue
 		}
+		e := &record.Error{Worker: index, Role: role, Op: slot.Ops,
+			What: fmt.Sprintf("watchdog: waited %v for %s %d (process %d) %s", limit, role, index, slot.PID, what)}
+		// One that waits for its peer is the victim, not the cause.
+		if r.workload.Counts() == record.Client && role == record.Client && r.workload.Wiring == pingpong.Pairs {
+			if peer := r.memory.Slot(r.clients + i); peer.Ops <= slot.Ops && milestone >= pingpong.Warmed {
+				e.Worker, e.Role, e.Op = index, record.Server, peer.Ops
+				e.What += fmt.Sprintf("; it waits for server %d (process %d), which has answered %d of its requests", index, peer.PID, peer.Ops)
+			}
+		}
+		return e
 	}
 	return failed("watchdog: waited %v for the workers %s", limit, what)
 }
@@ -368,7 +389,10 @@ func (r *run) close(cause error) error {
 		}
 	}
 	r.home.Release()
-	r.family.waitAll()
+	if !r.family.waitAll(janitorPatience) {
+		r.family.kill(r.home) // a janitor that is stopped does not go by itself
+		r.family.waitAll(0)
+	}
 	if r.memory != nil {
 		r.memory.Unmap()
 		unix.Close(r.fd)

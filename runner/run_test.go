@@ -133,7 +133,7 @@ func check(t *testing.T, r *record.Run) {
 // slices, whose name must be under unavailable.
 func absent(t *testing.T, what string, v reflect.Value, reasons map[string]string) {
 	t.Helper()
-	optional := []string{"error", "errors", "warnings", "unavailable", "workers", "slice_ns", "major_faults", "on_cpu_ns", "roles", "locks", "instruments", "sched"}
+	optional := []string{"error", "errors", "warnings", "unavailable", "workers", "slice_ns", "major_faults", "on_cpu_ns", "roles", "locks", "instruments", "sched", "paired", "idle_latency_us", "counters", "switch_causes"}
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		f := v.Field(i)
@@ -169,22 +169,30 @@ func TestSameCPUSwitchesOncePerMessage(t *testing.T) {
 // interleaved, and medians compared, since the machine is not alone.
 func TestRateIsByElapsedTime(t *testing.T) {
 	c := cell(record.Cell{Workload: "pingpong"})
-	rates := map[time.Duration][]float64{}
 	windows := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
-	for range 7 {
-		for _, w := range windows {
-			o := options(t)
-			o.Window, o.CPUs = w, []int{0, 0}
-			rates[w] = append(rates[w], *measure(t, c, o).OpsPerS)
-		}
-	}
 	median := func(v []float64) float64 { slices.Sort(v); return v[len(v)/2] }
-	middle := median(rates[windows[1]])
-	for _, w := range windows {
-		if ratio := median(rates[w]) / middle; ratio < 0.8 || ratio > 1.25 {
-			t.Errorf("window %v: %.2f of the rate of %v", w, ratio, windows[1])
+	var why string
+	for range 3 { // a machine that is busy elsewhere is given three chances
+		why = ""
+		rates := map[time.Duration][]float64{}
+		for range 7 {
+			for _, w := range windows {
+				o := options(t)
+				o.Window, o.CPUs = w, []int{0, 0}
+				rates[w] = append(rates[w], *measure(t, c, o).OpsPerS)
+			}
+		}
+		middle := median(rates[windows[1]])
+		for _, w := range windows {
+			if ratio := median(rates[w]) / middle; ratio < 0.85 || ratio > 1.18 {
+				why = fmt.Sprintf("window %v: %.2f of the rate of %v", w, ratio, windows[1])
+			}
+		}
+		if why == "" {
+			return
 		}
 	}
+	t.Error(why)
 }
 
 func TestOpsEndARun(t *testing.T) {
@@ -242,10 +250,12 @@ func TestClocks(t *testing.T) {
 			}
 			continue
 		}
-		// With one pair, mean latency times rate is the share of time that is timed.
-		busy := r.LatencyNS.Mean * *r.OpsPerS / 1e9
-		if busy < 0.8 || busy > 1.2 {
-			t.Errorf("%s: latencies of mean %.0f ns at %.0f op/s make %.2f of the time", clock, r.LatencyNS.Mean, *r.OpsPerS, busy)
+		// With one pair, the latencies of a chained clock fill the time between the
+		// client's own snapshots; single ones are as long as the mean operation.
+		client := r.Workers[0]
+		each := float64(client.WindowNS) / float64(client.SnapshotOps)
+		if ratio := r.LatencyNS.Mean / each; ratio < 0.9 || ratio > 1.1 && clock != "every=7" || ratio > 2 {
+			t.Errorf("%s: mean latency %.0f ns, but an operation takes %.0f ns: %.2f", clock, r.LatencyNS.Mean, each, ratio)
 		}
 		share := float64(r.LatencyNS.Count) / float64(*r.Ops)
 		want := 1.0

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"udsbench/affinity"
+	"udsbench/janitor"
 	"udsbench/pingpong"
 	"udsbench/record"
 )
@@ -56,7 +57,7 @@ func (r *run) lay() {
 			return
 		}
 		p := &process{spec: &pingpong.Spec{
-			Cell: r.cell, Dir: r.home.Dir, Slots: r.workers() + r.processes(), Process: r.workers() + n,
+			Cell: r.cell, Dir: r.home.Dir, Layout: pingpong.MemoryBytes(1), Slots: r.workers() + r.processes(), Process: r.workers() + n,
 			Model: model, Clock: r.clock, Ops: r.opt.Ops, Seed: r.opt.Seed, Workers: workers,
 			SpinPerUS: r.spinPerUS, Script: r.workload.Script,
 		}}
@@ -236,9 +237,9 @@ func (r *run) start(p *process, own []int, end func(*pingpong.WorkerSpec) pingpo
 	if err := affinity.Pin(mask); err != nil {
 		return failed("%v", err)
 	}
-	pid, err := syscall.ForkExec(r.opt.Exe, []string{r.opt.Exe, pingpong.WorkerArg, r.home.Dir}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(r.opt.Exe, []string{"udsbench", pingpong.WorkerArg, r.home.Dir}, &syscall.ProcAttr{
 		// Set outright, so that the runtime does not go on asking the cgroup.
-		Env:   append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", gomaxprocs(p, mask))),
+		Env:   append(janitor.Environ(), fmt.Sprintf("GOMAXPROCS=%d", gomaxprocs(p, mask))),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pgid: r.home.Group},
 	})

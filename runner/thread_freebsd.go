@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -44,3 +45,14 @@ const onCPUSource = "getrusage(RUSAGE_THREAD)"
 const noMigrations = "FreeBSD does not count migrations by thread"
 
 func noSchedstat(syscall.Errno) string { return "FreeBSD keeps no run-queue delay by thread" }
+
+// stopped reports whether a process is stopped by a signal: SSTOP of sys/proc.h
+// in ki_stat, at offset 388 of struct kinfo_proc on 64-bit systems.
+func stopped(pid int) bool {
+	const kiStat, sstop = 388, 4
+	raw, err := unix.SysctlRaw("kern.proc.pid", pid)
+	return err == nil && len(raw) > kiStat && raw[kiStat] == sstop
+}
+
+// Self is the path of this program's file.
+func Self() (string, error) { return os.Executable() }

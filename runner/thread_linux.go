@@ -2,6 +2,8 @@ package runner
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -41,4 +43,25 @@ const noMigrations = "the kernel has no /proc/PID/task/TID/sched (CONFIG_SCHED_D
 
 func noSchedstat(e syscall.Errno) string {
 	return "/proc/thread-self/schedstat: " + e.Error() + " (CONFIG_SCHED_INFO)"
+}
+
+// stopped reports whether a process is stopped by a signal (state T of
+// /proc/PID/stat, proc(5)).
+func stopped(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || pid == 0 {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return strings.HasPrefix(rest, "T")
+}
+
+// Self is a path of this program that holds whatever becomes of its file: a
+// build in mid-session must not start other workers than before.
+func Self() (string, error) {
+	const exe = "/proc/self/exe"
+	if _, err := os.Stat(exe); err == nil {
+		return exe, nil
+	}
+	return os.Executable()
 }

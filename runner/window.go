@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 // window is what the coordinator itself saw while the window was open.
 type window struct {
 	edges   []edge
-	starved []int // slices without an operation, by worker
+	first   []uint64 // operations of each worker at the first edge
+	last    []uint64 // and at the last
+	starved []int    // slices without an operation, by worker
 	warmup  time.Duration
 	host    environ.HostCounters
 	after   environ.HostCounters
@@ -27,10 +30,10 @@ type window struct {
 }
 
 // edge is one reading of all counters: the midpoint of the two clock readings
-// around it, their distance, and the counts.
+// around it, their distance, and the sum of the operations that count.
 type edge struct {
 	mid, scan int64
-	ops       []uint64
+	ops       uint64
 }
 
 // measure opens gate 2 and lets the load warm up; then the window, read slice
@@ -77,32 +80,39 @@ func onRaisedThread(f func() error, said ...*string) error {
 
 func (r *run) timedWindow(ctx context.Context) error {
 	// Allocated before the gate: nothing of ours is to move while load runs.
-	slices := max(int((r.opt.Window+r.opt.Slice/2)/r.opt.Slice), 1)
+	n := max(int((r.opt.Window+r.opt.Slice/2)/r.opt.Slice), 1)
+	slice := int64(r.opt.Window) / int64(n)
 	w := &r.window
-	w.edges = make([]edge, slices+1)
-	for i := range w.edges {
-		w.edges[i].ops = make([]uint64, r.workers())
-	}
+	w.edges = make([]edge, 1, n+1)
+	w.first, w.last = make([]uint64, r.workers()), make([]uint64, r.workers())
 	w.starved = make([]int, r.workers())
+	before := make([]uint64, r.workers())
 
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
-	r.scan(&w.edges[0]) // for nothing: the counters' pages are mapped here by it
+	r.scan(w.first) // for nothing: the counters' pages are mapped here by it
 	w.host, w.idle = environ.ReadHost(), readIdle(r.idleCPUs())
 	own := threadCPU()
 	if err := r.open(); err != nil {
 		return err
 	}
 	r.turn(pingpong.PhaseWindow)
-	r.scan(&w.edges[0])
+	w.edges[0] = r.scan(w.first)
+	copy(before, w.first)
 	start := w.edges[0].mid
-	for i := 1; i <= slices; i++ {
-		sleepUntil(start + int64(r.opt.Window)*int64(i)/int64(slices))
-		r.scan(&w.edges[i])
-		if err := r.trouble(ctx); err != nil {
+	for at := start; at < start+int64(r.opt.Window); {
+		at = nextEdge(at, w.edges[len(w.edges)-1].mid, start, slice, int64(r.opt.Window))
+		if err := r.pauseUntil(ctx, at); err != nil {
 			return err
 		}
+		w.edges = append(w.edges, r.scan(w.last))
+		for i, n := range w.last {
+			if n == before[i] {
+				w.starved[i]++
+			}
+		}
+		copy(before, w.last)
 	}
 	w.own = threadCPU() - own
 	r.turn(pingpong.PhaseCool)
@@ -110,15 +120,22 @@ func (r *run) timedWindow(ctx context.Context) error {
 		return err
 	}
 	w.after, w.idleAfter = environ.ReadHost(), readIdle(r.idleCPUs())
-	for i := 1; i <= slices; i++ {
-		for j, n := range w.edges[i].ops {
-			if n == w.edges[i-1].ops[j] {
-				w.starved[j]++
-			}
-		}
-	}
-
 	return r.awaitClosed(ctx)
+}
+
+// nextEdge is when the counters are read next: at the next whole slice from
+// start that is at least half a slice away from now, and in any case at the
+// window's end. A coordinator that came late thus reads longer slices, never
+// slivers in which nobody can have done anything.
+func nextEdge(at, now, start, slice, window int64) int64 {
+	at += slice
+	if late := now + slice/2 - at; late > 0 {
+		at += (late + slice - 1) / slice * slice
+	}
+	if end := start + window; at > end-slice/2 {
+		return end
+	}
+	return at
 }
 
 // awaitClosed waits until every worker that saw the window open has seen it
@@ -168,6 +185,8 @@ func (r *run) countedWindow(ctx context.Context) error {
 		return err
 	}
 	r.turn(pingpong.PhaseWarmup)
+	ops, before := make([]uint64, r.workers()), make([]uint64, r.workers())
+	moved := time.Now()
 	for {
 		seen := r.ctl.Rung()
 		if r.ctl.Reached(pingpong.Finished) >= r.limited() {
@@ -175,6 +194,12 @@ func (r *run) countedWindow(ctx context.Context) error {
 		}
 		if err := r.trouble(ctx); err != nil {
 			return err
+		}
+		if r.scan(ops); !slices.Equal(ops, before) {
+			copy(before, ops)
+			moved = time.Now()
+		} else if time.Since(moved) > r.patience() {
+			return r.watchdog(pingpong.Finished, r.patience(), "to do its operations, and nobody did any")
 		}
 		r.ctl.Wait(seen, int64(100*time.Millisecond))
 	}
@@ -187,18 +212,30 @@ func (r *run) countedWindow(ctx context.Context) error {
 }
 
 // scan reads all counters between two readings of the clock.
-func (r *run) scan(e *edge) {
+func (r *run) scan(ops []uint64) edge {
 	t := pingpong.Nanotime()
-	for i := range e.ops {
-		e.ops[i] = atomic.LoadUint64(&r.memory.Slot(i).Ops)
+	for i := range ops {
+		ops[i] = atomic.LoadUint64(&r.memory.Slot(i).Ops)
 	}
 	end := pingpong.Nanotime()
-	e.mid, e.scan = t+(end-t)/2, end-t
+	e := edge{mid: t + (end-t)/2, scan: end - t}
+	for i, n := range ops {
+		if role, _ := r.role(i); role == r.workload.Counts() {
+			e.ops += n
+		}
+	}
+	return e
 }
 
 // pause sleeps while nothing goes wrong.
 func (r *run) pause(ctx context.Context, d time.Duration) error {
-	for end := pingpong.Nanotime() + int64(d); ; {
+	return r.pauseUntil(ctx, pingpong.Nanotime()+int64(d))
+}
+
+// pauseUntil sleeps until the clock reads end, and looks around at least every
+// 100 ms.
+func (r *run) pauseUntil(ctx context.Context, end int64) error {
+	for {
 		if err := r.trouble(ctx); err != nil {
 			return err
 		}

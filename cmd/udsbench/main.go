@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,11 +65,16 @@ func main() {
 
 // run is one udsbench command; it returns the exit status.
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	root := rootCommand()
 	root.SetArgs(args)
+	out := &output{ctx: ctx, to: os.Stdout}
+	root.SetOut(out)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = &exitError{exitFailed, fmt.Errorf("standard output: %w", out.err)}
+	}
 	if err == nil {
 		return exitDone
 	}
@@ -79,6 +87,47 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "udsbench:", text)
 	}
 	return status
+}
+
+// endings are the signals that end a session in good order: those that whoever
+// started it has not set to be ignored, as nohup does.
+func endings() []os.Signal {
+	return slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+}
+
+// output is standard output. A reader that does not read blocks a write, but
+// not the end of the program: once it is told to end, a write has a second.
+type output struct {
+	ctx context.Context
+	to  io.Writer
+	err error // the first
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := o.to.Write(b)
+		done <- result{n, err}
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-o.ctx.Done():
+		select {
+		case r = <-done:
+		case <-time.After(time.Second):
+			r.err = errors.New("nobody reads it")
+		}
+	}
+	o.err = r.err
+	return r.n, r.err
 }
 
 func rootCommand() *cobra.Command {

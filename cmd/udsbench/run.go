@@ -199,6 +199,9 @@ func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Pl
 		return nil, err
 	}
 	for _, c := range p.Cells {
+		if err := runner.CheckSlices(time.Duration(p.WindowNS), time.Duration(p.SliceNS)); err != nil && p.Ops == 0 {
+			return nil, &plan.UsageError{Flag: "slice", Value: time.Duration(p.SliceNS).String(), Why: err.Error()}
+		}
 		if err := runner.CheckLimits(c); err != nil {
 			return nil, &plan.UsageError{Why: err.Error()}
 		}
@@ -230,6 +233,11 @@ func expand(m *topology.Machine, placements []string) ([]string, error) {
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
+	for name, value := range map[string]string{"suite": f.suite, "out": f.out, "resume": f.resume} {
+		if value == "" && cmd.Flags().Changed(name) {
+			return &plan.UsageError{Flag: name, Why: "is given and empty: name one, or leave the flag out"}
+		}
+	}
 	machine, err := topology.Live()
 	if err != nil {
 		return &exitError{exitFailed, fmt.Errorf("topology: %w", err)}
@@ -250,7 +258,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		fmt.Fprint(cmd.OutOrStdout(), p.Text(perProcess, perRun))
 		return nil
 	}
-	exe, err := os.Executable()
+	if err := janitor.Check(); err != nil {
+		return err
+	}
+	exe, err := runner.Self()
 	if err != nil {
 		return &exitError{exitFailed, fmt.Errorf("this program's own file, to start workers from: %w", err)}
 	}
@@ -383,6 +394,9 @@ func (s *session) measure(ctx context.Context) error {
 				continue // of a set that was cut off between two records
 			}
 			if err := s.keep(rec, work[i].Step); err != nil {
+				if ctx.Err() != nil {
+					return s.finish(true)
+				}
 				return &exitError{exitFailed, err}
 			}
 			bar.finished()
