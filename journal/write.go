@@ -175,6 +175,9 @@ func (j *Journal) open(want *plan.Plan, sameKernel func(json.RawMessage) error) 
 		return err
 	}
 	for _, r := range s.Runs {
+		if j.done[r.Seq] {
+			return fmt.Errorf("%s holds run %d twice: it was edited, and is not carried on with", RunsFile, r.Seq)
+		}
 		j.done[r.Seq] = true
 		j.session = r.Session // the directory may have been renamed
 	}
@@ -186,6 +189,7 @@ func (j *Journal) open(want *plan.Plan, sameKernel func(json.RawMessage) error) 
 	if err != nil {
 		return err
 	}
+	// Nothing is cut before all of it has been read.
 	if err := j.runs.cut(int64(runsEnd)); err != nil {
 		return err
 	}
@@ -201,14 +205,15 @@ func (j *Journal) workersEnd() (int, error) {
 	if end < size {
 		j.warnings = append(j.warnings, torn(WorkersFile, size-end))
 	}
-	if n := len(workers); n > 0 && !j.done[workers[n-1].Seq] {
-		// Written, but the crash came before its run's line.
-		text, err := os.ReadFile(filepath.Join(j.dir, WorkersFile))
-		if err != nil {
-			return 0, err
-		}
-		ls, _ := lines(text[:end])
-		end -= len(ls[len(ls)-1]) + 1
+	// Written, but the crash came before the line of their run: one line after a
+	// crash, more where runs were taken away.
+	text, err := os.ReadFile(filepath.Join(j.dir, WorkersFile))
+	if err != nil {
+		return 0, err
+	}
+	ls, _ := lines(text[:end])
+	for n := len(workers); n > 0 && !j.done[workers[n-1].Seq]; n-- {
+		end -= len(ls[n-1]) + 1
 	}
 	return end, nil
 }

@@ -41,6 +41,16 @@ type Plan struct {
 	// len(Cells) before it: the instrumented one, or the B of A/A.
 	Order   [][]int   `json:"order"`
 	LeftOut []LeftOut `json:"left_out,omitempty"`
+	Rungs   []Rung    `json:"rungs,omitempty"` // of placement presets
+}
+
+// Rung is a step of a placement preset, as "opteron": what the preset calls it,
+// and the placement that it is on this machine, or why there is none.
+type Rung struct {
+	Preset    string `json:"preset"`
+	Label     string `json:"label"`
+	Placement string `json:"placement,omitempty"`
+	Missing   string `json:"missing,omitempty"`
 }
 
 // LeftOut is a combination of the product that cannot exist.
@@ -286,10 +296,10 @@ func order(cells, runs int, seed uint64) [][]int {
 }
 
 // hash leaves out what changes no measurement: how many runs the figures leave
-// aside, and what was left out.
+// aside, what was left out, and what placements are called.
 func (p *Plan) hash() string {
 	m := *p
-	m.Hash, m.Discard, m.LeftOut = "", 0, nil
+	m.Hash, m.Discard, m.LeftOut, m.Rungs = "", 0, nil, nil
 	text, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // strings, numbers and bools

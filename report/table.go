@@ -13,6 +13,7 @@ import (
 // Options are what the table is told beside the runs.
 type Options struct {
 	Title      string        // first line, as the session and the kernel; may be ""
+	Notes      []string      // below the title, as what the rungs of a preset are
 	Width      int           // of the terminal in columns; 0: 120
 	Cells      []record.Cell // of the plan, in its order; nil: those of the runs
 	Discard    int           // blocks at the start whose runs give no figures
@@ -41,6 +42,9 @@ func text(runs []record.Run, opt Options) string {
 	var b strings.Builder
 	if opt.Title != "" {
 		paragraph(&b, opt.Width, "", opt.Title)
+	}
+	for _, n := range opt.Notes {
+		paragraph(&b, opt.Width, "", n)
 	}
 	if len(rows) == 0 {
 		b.WriteString("no runs\n")

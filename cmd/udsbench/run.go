@@ -186,18 +186,24 @@ func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Pl
 	}
 	in.Settings.ABSelf = f.abSelf
 	var err error
-	if in.Given.Placement, err = expand(machine, in.Given.Placement); err != nil {
+	var ladder []plan.Rung
+	if in.Given.Placement, ladder, err = expand(machine, in.Given.Placement); err != nil {
 		return nil, err
 	}
 	for i := range in.Suite {
-		if in.Suite[i].Placement, err = expand(machine, in.Suite[i].Placement); err != nil {
+		var more []plan.Rung
+		if in.Suite[i].Placement, more, err = expand(machine, in.Suite[i].Placement); err != nil {
 			return nil, err
+		}
+		if len(in.Given.Placement) == 0 {
+			ladder = append(ladder, more...)
 		}
 	}
 	p, err := plan.Build(in, catalogue{machine: machine})
 	if err != nil {
 		return nil, err
 	}
+	p.Rungs = ladder
 	for _, c := range p.Cells {
 		if err := runner.CheckSlices(time.Duration(p.WindowNS), time.Duration(p.SliceNS)); err != nil && p.Ops == 0 {
 			return nil, &plan.UsageError{Flag: "slice", Value: time.Duration(p.SliceNS).String(), Why: err.Error()}
@@ -210,26 +216,53 @@ func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Pl
 }
 
 // expand replaces the presets among placements by the rungs that the machine
-// has.
-func expand(m *topology.Machine, placements []string) ([]string, error) {
-	var all []string
+// has, and lists the rungs of each.
+func expand(m *topology.Machine, placements []string) (all []string, ladder []plan.Rung, err error) {
 	for _, name := range placements {
+		wrong := func(err error) error {
+			return &plan.UsageError{Flag: "placement", Value: name, Why: strings.TrimPrefix(err.Error(), fmt.Sprintf("placement %q: ", name))}
+		}
 		if err := topology.CheckName(name); err != nil {
-			return nil, &plan.UsageError{Flag: "placement", Value: name, Why: err.Error()}
+			return nil, nil, wrong(err)
 		}
 		rungs, err := m.Expand(name)
 		if err != nil {
-			return nil, &plan.UsageError{Flag: "placement", Value: name, Why: err.Error()}
+			return nil, nil, wrong(err)
 		}
 		for _, r := range rungs {
 			if r.Missing == "" {
 				all = append(all, r.Placement)
-			} else {
-				fmt.Fprintf(os.Stderr, "udsbench: %s has no rung %s here: %s\n", name, r.Label, r.Missing)
+			}
+			if r.Label != name && name != "matrix" { // the matrix is drawn by distance
+				step := plan.Rung{Preset: name, Label: r.Label, Missing: r.Missing}
+				if r.Missing == "" {
+					step.Placement = r.Placement
+				}
+				ladder = append(ladder, step)
 			}
 		}
 	}
-	return slices.Compact(all), nil
+	return slices.Compact(all), ladder, nil
+}
+
+// rungs says in a line a preset what its rungs are on this machine.
+func rungs(ladder []plan.Rung) (notes []string) {
+	var presets []string
+	lines := map[string][]string{}
+	for _, r := range ladder {
+		if lines[r.Preset] == nil {
+			presets = append(presets, r.Preset)
+		}
+		text := r.Label + ": placement " + r.Placement
+		if r.Missing != "" {
+			text = r.Label + ": not here, " + r.Missing
+		}
+		lines[r.Preset] = append(lines[r.Preset], text)
+	}
+	for _, p := range presets {
+		notes = append(notes, "rungs of "+p+": "+strings.Join(lines[p], "; "))
+	}
+	return notes
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
@@ -477,7 +510,7 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 func (s *session) table() report.Options {
 	o := report.Options{
 		Title: fmt.Sprintf("%s %s, %s, boot %.8s", s.env.Kernel.OS, s.env.Kernel.Release, s.env.CPU.Model, s.env.BootID),
-		Width: terminalWidth(), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings, Explain: s.explain,
+		Notes: rungs(s.plan.Rungs), Width: terminalWidth(), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings, Explain: s.explain,
 		Accounting: splits(accounting(s.env)),
 		Distance:   func(a, b int) (string, int) { return s.machine.Class(a, b), int(s.machine.Distance(a, b)) },
 	}

@@ -41,7 +41,14 @@ Placements:
   udsbench topology --from recorded.tar.gz --placement opteron
   udsbench topology --machine "numa:1 pack:2 core:2 pu:2" --placement smt --parallel 100 --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for name, value := range map[string]string{"from": f.from, "machine": f.machine, "placement": f.placement} {
+				if value == "" && cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s is given and empty: name one, or leave the flag out", name)
+				}
+			}
+			return f.run(cmd)
+		},
 	}
 	c.Flags().StringVar(&f.from, "from", "", "a recorded machine: directory or file")
 	c.Flags().StringVar(&f.machine, "machine", "", "a named or described machine")
