@@ -113,6 +113,13 @@ func TestStoppedWorkerIsStarved(t *testing.T) {
 			t.Errorf("%s %d has %d starved slices", w.Role, w.Index, w.StarvedSlices)
 		}
 	}
+	marked := false
+	for _, s := range r.Shares.Starved {
+		marked = marked || s.Role == record.Client && s.Index == 1
+	}
+	if !marked || r.Shares.Hungry != len(r.Shares.Starved) || r.Shares.Slowest.Index != 1 && r.Shares.Slowest.Ops > r.Shares.Fastest.Ops/2 {
+		t.Errorf("client 1 was stopped, and the shares are %+v", *r.Shares)
+	}
 }
 
 // A server that hangs is found by the watchdog, which names it.
