@@ -44,10 +44,7 @@ func TestUnderLimits(t *testing.T) {
 			if err := (pingpong.Catalogue{}).Check(c); err != nil {
 				t.Fatal(err)
 			}
-			r, err := Run(context.Background(), c, options(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := patiently(t, c, options(t))
 			switch {
 			case x.fails == "" && r.Status != record.OK:
 				t.Error(r.Error)
