@@ -25,11 +25,11 @@ type Settings struct {
 	// the session lasts; "": nothing is asked for.
 	IdleLatency string
 
-	Instrument string // what instrumented runs, interleaved with the timed ones, look at: locks, sched, counters, all; "": there are none
+	Instrument string // what instrumented runs, interleaved with the timed ones, look at: one of Instruments; "": there are none
 }
 
 // Instruments are the values of Settings.Instrument but the empty one.
-var Instruments = []string{"locks", "sched", "counters", "all"}
+var Instruments = []string{"locks", "sched", "sched+stacks", "counters", "all", "all+stacks"}
 
 // DefaultSettings hold where neither a suite nor a flag says otherwise. The
 // seed is fixed, so that the same flags give the same plan.

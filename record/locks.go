@@ -130,4 +130,7 @@ type Sched struct {
 	WakeupHistogram *Histogram   `json:"wakeup_histogram,omitempty"`
 	Moves           []CPUPair    `json:"moves,omitempty"` // threads that changed CPU
 	Wakes           []CPUPair    `json:"wakes,omitempty"` // waker's CPU, wakee's CPU
+
+	MovesByDistance map[string]int64 `json:"moves_by_distance,omitempty"` // in the topology's words
+	WakesByDistance map[string]int64 `json:"wakes_by_distance,omitempty"`
 }

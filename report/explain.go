@@ -312,12 +312,8 @@ func instrumented(c record.Cell, runs []record.Run, opt Options) []string {
 			sites[s.Site] += s.TotalNS
 			slept += s.TotalNS
 		}
-		for _, m := range x.Sched.Moves {
-			moves[opt.distance(m)] += m.N
-		}
-		for _, m := range x.Sched.Wakes {
-			threads[opt.distance(m)] += m.N
-		}
+		opt.byDistance(moves, x.Sched.Moves, x.Sched.MovesByDistance)
+		opt.byDistance(threads, x.Sched.Wakes, x.Sched.WakesByDistance)
 		if x.Sched.WakeupNS != nil {
 			wakeups = append(wakeups, *x.Sched.WakeupNS)
 		}
@@ -421,6 +417,19 @@ func counted(c record.Cell, runs []record.Run) []string {
 		lines = append(lines, "not counted: "+strings.Join(slices.Sorted(slices.Values(absent[why])), ", ")+": "+why)
 	}
 	return lines
+}
+
+// byDistance adds to sums what moved between CPUs, by the distance that the
+// record names, or else by the one that the machine at hand has.
+func (o Options) byDistance(sums map[string]int64, pairs []record.CPUPair, named map[string]int64) {
+	for d, n := range named {
+		sums[d] += n
+	}
+	if named == nil {
+		for _, p := range pairs {
+			sums[o.distance(p)] += p.N
+		}
+	}
 }
 
 // distance names how far the two CPUs of a pair are apart.

@@ -21,7 +21,8 @@ type instrument interface {
 // instruments starts what the options ask for. What cannot run here is absent
 // from the record, with the reason and what would grant it.
 func (r *run) instruments() {
-	want := func(name string) bool { return r.opt.Instrument == name || r.opt.Instrument == "all" }
+	what, stacks := strings.CutSuffix(r.opt.Instrument, "+stacks")
+	want := func(name string) bool { return what == name || what == "all" }
 	if r.opt.Instrument != "" {
 		r.rec.Kind = record.Instrumented
 		r.switchCauses()
@@ -31,8 +32,8 @@ func (r *run) instruments() {
 		r.looking("locks", l, err)
 	}
 	if want("sched") {
-		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Stacks: r.opt.Stacks})
-		r.looking("sched", schedInstrument{t, r.tids()}, err)
+		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Stacks: stacks})
+		r.looking("sched", schedInstrument{t, r.tids(), r.opt.Distance}, err)
 	}
 	if want("counters") {
 		c, err := r.counterSet()
@@ -88,7 +89,8 @@ func (l lockInstrument) stop(rec *record.Run) error {
 
 type schedInstrument struct {
 	*offcpu.Trace
-	tids []int // of the workers that are threads
+	tids     []int // of the workers that are threads
+	distance func(a, b int) string
 }
 
 func (t schedInstrument) stop(rec *record.Run) error {
@@ -102,6 +104,9 @@ func (t schedInstrument) stop(rec *record.Run) error {
 		worker[tid] = true
 	}
 	s.Threads = slices.DeleteFunc(s.Threads, func(x record.ThreadTime) bool { return !worker[x.TID] })
+	if t.distance != nil {
+		s.MovesByDistance, s.WakesByDistance = offcpu.ByDistance(s.Moves, t.distance), offcpu.ByDistance(s.Wakes, t.distance)
+	}
 	rec.Sched = s
 	rec.Instruments = append(rec.Instruments, t.Instrument())
 	return nil

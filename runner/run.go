@@ -22,16 +22,16 @@ type Options struct {
 	Slice      time.Duration // how often the counters are read
 	Ops        uint64        // operations a client, instead of a time; 0: by time
 	Seed       uint64
-	Exe        string             // binary to start workers from
-	CPUs       []int              // of each worker, clients first; -1 free; nil: all free
-	Spare      []int              // CPUs that no worker is pinned to, where the coordinator may go
-	Instrument string             // "", locks, sched, counters or all: the run is an instrumented one
-	Stacks     bool               // why workers slept by function, not by system call
-	Accounting record.Accounting  // of CPU time, by this kernel
-	Idle       *int64             // µs, what --idle-latency holds; nil: nothing
-	Patience   time.Duration      // how long to wait for workers before the watchdog ends the run; 0: by their number
-	Started    func(pids []int)   // told the worker processes when gate 2 opens; may be nil
-	Turned     func(phase uint32) // told each phase; may be nil
+	Exe        string                // binary to start workers from
+	CPUs       []int                 // of each worker, clients first; -1 free; nil: all free
+	Spare      []int                 // CPUs that no worker is pinned to, where the coordinator may go
+	Instrument string                // "", locks, sched, counters or all, the last and sched with +stacks or without: the run is an instrumented one
+	Distance   func(a, b int) string // names how far two CPUs are apart, for what moved between them; may be nil
+	Accounting record.Accounting     // of CPU time, by this kernel
+	Idle       *int64                // µs, what --idle-latency holds; nil: nothing
+	Patience   time.Duration         // how long to wait for workers before the watchdog ends the run; 0: by their number
+	Started    func(pids []int)      // told the worker processes when gate 2 opens; may be nil
+	Turned     func(phase uint32)    // told each phase; may be nil
 }
 
 // ErrInterrupted is returned when the context ended before the run did.

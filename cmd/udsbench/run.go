@@ -65,7 +65,7 @@ var settingHelp = map[string]string{
 	"ops":        "end a run after so many operations a client, instead of a time",
 	"seed":       "of the order of runs",
 	"paired":     "a flag whose values take turns in short slices, all alive together (transport, model, …), or nothing for A/A",
-	"instrument": "interleave runs that look at locks, sched, counters or all with the timed ones",
+	"instrument": "interleave runs that look at locks, sched, counters or all with the timed ones; sched+stacks and all+stacks tell by function why workers slept, and cost more",
 
 	"idle-latency": "keep CPUs out of idle states that take longer to wake from, in µs (0: out of all)",
 }
@@ -494,7 +494,7 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 	opt := runner.Options{
 		Window: time.Duration(s.plan.WindowNS), Warmup: time.Duration(s.plan.WarmupNS), Slice: time.Duration(s.plan.SliceNS),
 		Ops: s.plan.Ops, Seed: s.plan.Seed + uint64(step.Seq), Exe: s.exe,
-		Accounting: accounting(s.env), Idle: s.idle,
+		Accounting: accounting(s.env), Idle: s.idle, Distance: s.machine.Class,
 	}
 	if step.Instrumented {
 		opt.Instrument = s.plan.Instrument
