@@ -42,3 +42,20 @@ func TestKnobsThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// What undoes a switch is the value that the knob has.
+func FuzzKnobText(f *testing.F) {
+	f.Add("rr_timeslice_ms", "100", "50")
+	f.Add("preempt", "none (voluntary) full", "full")
+	f.Add("features", "PLACE_LAG NO_NEXT_BUDDY", "NEXT_BUDDY")
+	f.Fuzz(func(t *testing.T, name, text, value string) {
+		k := Knob{Name: name}
+		undo := k.opposite(text, value)
+		if !k.lists() && !k.has(text, undo) {
+			t.Errorf("%q is undone by %q, which it has not", text, undo)
+		}
+		if k.lists() && k.has(text, value) && undo != value {
+			t.Errorf("%q has %q already, and %q undoes it", text, value, undo)
+		}
+	})
+}
