@@ -117,7 +117,7 @@ func TestStoppedWorkerIsStarved(t *testing.T) {
 	for _, s := range r.Shares.Starved {
 		marked = marked || s.Role == record.Client && s.Index == 1
 	}
-	if !marked || r.Shares.Hungry != len(r.Shares.Starved) || r.Shares.Slowest.Index != 1 && r.Shares.Slowest.Ops > r.Shares.Fastest.Ops/2 {
+	if !marked || r.Shares.Hungry != len(r.Shares.Starved) {
 		t.Errorf("client 1 was stopped, and the shares are %+v", *r.Shares)
 	}
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +12,7 @@ import (
 )
 
 const (
-	coordinatorFDs = 24 // standard streams, poller, session files, mapping, janitor, a spawn under way on each thread
+	coordinatorFDs = 40 // standard streams, poller, session files, mapping, janitor, a spawn under way on each thread
 	workerFDs      = 10 // standard streams, control pipe, mapping, poller
 )
 
@@ -34,8 +35,12 @@ func NeedFDs(c record.Cell) (need int, who string) {
 	processes := countProcesses(w, c)
 
 	need, who = coordinatorFDs+processes, "coordinator"
-	if w.Inherits(c) && w.Wiring == pingpong.Pairs && processes != c.Parallel+servers {
-		need += 2 * each * c.Parallel
+	if w.Inherits(c) {
+		links := 1 // made and handed on one after the other
+		if w.Wiring == pingpong.Pairs && processes != c.Parallel+servers {
+			links = c.Parallel
+		}
+		need += 2 * each * links
 	}
 	extra := func(role string) int {
 		if w.FDs == nil {
@@ -43,11 +48,17 @@ func NeedFDs(c record.Cell) (need int, who string) {
 		}
 		return w.FDs(c, role)
 	}
-	worker := func(role, model string, workers, more, each int) {
+	worker := func(role, model string, workers, more, more1 int) { // more in all, more1 a worker
 		if model == "process" {
 			workers = min(workers, 1)
 		}
-		if n := workerFDs + workers*(own+each) + more; workers > 0 && n > need {
+		n := workerFDs + workers*(own+more1) + more
+		if w.Inherits(c) {
+			// Between fork and exec each inherited descriptor stands twice: where
+			// the coordinator had it, and where the worker is to find it.
+			n = max(n, coordinatorFDs+2*(pingpong.FirstFD+workers*each))
+		}
+		if workers > 0 && n > need {
 			need, who = n, role+" process"
 		}
 	}
@@ -82,6 +93,20 @@ func CheckSlices(window, slice time.Duration) error {
 // Go runtime's own, and those that wait on its behalf.
 const goThreads = 7
 
+// tasks is how many processes, or where threads count against the limit
+// threads, the cell's workers are.
+func tasks(c record.Cell) int {
+	w, err := pingpong.Lookup(c.Workload)
+	if err != nil {
+		return 0
+	}
+	processes := countProcesses(w, c)
+	if !threadsCount {
+		return processes + 1
+	}
+	return (processes+1)*goThreads + c.Parallel + w.ServersOf(c)
+}
+
 // CheckLimits refuses a cell that this process's limits cannot hold, before
 // anything is started: one line that names the limit and the value needed.
 func CheckLimits(c record.Cell) error {
@@ -93,6 +118,11 @@ func CheckLimits(c record.Cell) error {
 	if need, who := NeedFDs(c); uint64(need) > uint64(lim.Max) {
 		return fmt.Errorf("%s over %s with --parallel %d needs %d open files in its %s, and the limit is %d; raise it (ulimit -n %d) or lower --parallel",
 			c.Workload, c.Transport, c.Parallel, need, who, lim.Max, need)
+	}
+	// The limit of processes is not for the superuser (setrlimit(2)).
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &lim); err == nil && os.Geteuid() != 0 && uint64(tasks(c)) > uint64(lim.Max) {
+		return fmt.Errorf("%s with --parallel %d, model %s and %s, needs about %d processes and threads, and the limit is %d; raise it (ulimit -u %d) or lower --parallel",
+			c.Workload, c.Parallel, c.Model, c.ServerModel, tasks(c), lim.Max, tasks(c))
 	}
 	return nil
 }

@@ -56,3 +56,6 @@ func stopped(pid int) bool {
 
 // Self is the path of this program's file.
 func Self() (string, error) { return os.Executable() }
+
+// threadsCount: FreeBSD counts processes against RLIMIT_NPROC.
+const threadsCount = false

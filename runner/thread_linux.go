@@ -65,3 +65,6 @@ func Self() (string, error) {
 	}
 	return os.Executable()
 }
+
+// threadsCount: Linux counts threads against RLIMIT_NPROC.
+const threadsCount = true

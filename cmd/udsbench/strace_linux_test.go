@@ -106,11 +106,10 @@ func TestOnlyTheWorkloadsOwnCalls(t *testing.T) {
 				args := []string{"--workload", "pingpong", "--model", model, "--server-model", model, "--clock", clock, "--runs", "1", "--ops"}
 				// How often the runtime's monitor thread looks around while a
 				// worker starts varies with the machine's load by some tens of
-				// calls, so that the best of three pairs of runs is asked for. The
-				// reads and writes are exact in each.
-				best := 1 << 30
-				for range 3 {
-					worst := 0
+				// calls, so that each side is given four pairs of runs to show that
+				// it needs no more. The reads and writes are exact in each.
+				best := map[string]int{}
+				for range 4 {
 					few := traced(t, append(args, strconv.Itoa(base))...)
 					many := traced(t, append(args, strconv.Itoa(base+more))...)
 					if len(few) != 2 || len(many) != 2 {
@@ -129,13 +128,15 @@ func TestOnlyTheWorkloadsOwnCalls(t *testing.T) {
 							others += max(d, -d)
 						}
 						t.Logf("%s: %d other calls", role, others)
-						worst = max(worst, others)
+						if b, ok := best[role]; !ok || others < b {
+							best[role] = others
+						}
 					}
-					if best = min(best, worst); best <= 50 {
+					if max(best[record.Client], best[record.Server]) <= 50 {
 						return
 					}
 				}
-				t.Errorf("%d other calls on a side, want at most 50", best)
+				t.Errorf("other calls %v, want at most 50 on a side", best)
 			})
 		}
 	}
