@@ -472,20 +472,29 @@ func compare(s *server, test, dir string) (honest bool, err error) {
 	for _, n := range clients {
 		a, b := real.rate("unix", n)/real.rate("tcp", n), replay.rate("unix", n)/replay.rate("tcp", n)
 		row(fmt.Sprintf("UNIX/TCP, %d clients", n), a, b, "%.2f")
-		agree = agree && direction(a)*direction(b) >= 0
+		agree = agree && real.direction(n)*replay.direction(n) >= 0
 	}
 	near := func(a, b float64) bool { return math.Abs(b/a-1) <= 0.01 }
 	calls, bytes := near(real.calls, replay.calls), near(real.in, replay.in) && near(real.out, replay.out)
-	fmt.Printf("honest: calls within 1 %%: %s; bytes within 1 %%: %s; UNIX/TCP not in opposite directions, beyond 5 %%: %s\n", yes(calls), yes(bytes), yes(agree))
+	fmt.Printf("honest: calls within 1 %%: %s; bytes within 1 %%: %s; UNIX/TCP not in opposite directions where all rounds of both have one: %s\n", yes(calls), yes(bytes), yes(agree))
 	return calls && bytes && agree, nil
 }
 
-// direction of a ratio: 0 where it is too near to 1 for this machine to tell.
-func direction(ratio float64) int {
-	switch {
-	case ratio > 1.05:
+// direction says whether UNIX was faster (1) or slower (-1) than TCP in every
+// round; 0 where the rounds do not agree among themselves.
+func (s *side) direction(clients int) int {
+	all := 0
+	for i, unix := range s.rates[load{"unix", clients}] {
+		if unix > s.rates[load{"tcp", clients}][i] {
+			all++
+		} else {
+			all--
+		}
+	}
+	switch all {
+	case rounds:
 		return 1
-	case ratio < 0.95:
+	case -rounds:
 		return -1
 	}
 	return 0
