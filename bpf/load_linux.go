@@ -53,6 +53,8 @@ type Trace struct {
 	stats  interface{ Close() error }
 	opened uint64
 	closed uint64
+	before account // of the programs, as the window opened
+	after  account // and as it closed
 
 	once sync.Once
 }
@@ -232,6 +234,7 @@ func Now() uint64 {
 
 // Open begins the window now. What began earlier counts from now on.
 func (t *Trace) Open() error {
+	t.before = t.account()
 	t.opened = Now()
 	return t.coll.Variables["opened"].Set(t.opened)
 }
@@ -242,7 +245,9 @@ func (t *Trace) Close() error {
 		return nil
 	}
 	t.closed = Now()
-	return t.coll.Variables["closed"].Set(t.closed)
+	err := t.coll.Variables["closed"].Set(t.closed)
+	t.after = t.account()
+	return err
 }
 
 // WindowNS gives the length of the window between Open and Close in nanoseconds.

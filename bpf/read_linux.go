@@ -128,19 +128,35 @@ type Cost struct {
 	Calls uint64
 }
 
-// Cost reads the kernel's account of the programs; ok is false where the
-// kernel keeps none.
+// Cost is what the programs took inside the window by the kernel's account; ok
+// is false where the kernel keeps none. Before Close it is up to now.
 func (t *Trace) Cost() (c Cost, misses uint64, ok bool) {
+	end := t.after
+	if t.closed == 0 {
+		end = t.account()
+	}
+	return Cost{NS: end.NS - t.before.NS, Calls: end.Calls - t.before.Calls}, end.misses - t.before.misses, end.ok
+}
+
+// account is the kernel's account of the programs since they were loaded.
+type account struct {
+	Cost
+	misses uint64
+	ok     bool
+}
+
+func (t *Trace) account() (a account) {
 	for _, p := range t.coll.Programs {
 		s, err := p.Stats()
 		if err != nil {
-			return Cost{}, 0, false
+			return account{}
 		}
-		c.NS += uint64(s.Runtime)
-		c.Calls += s.RunCount
-		misses += s.RecursionMisses
+		a.NS += uint64(s.Runtime)
+		a.Calls += s.RunCount
+		a.misses += s.RecursionMisses
 	}
-	return c, misses, t.stats != nil
+	a.ok = t.stats != nil
+	return a
 }
 
 // Counters reads the counters of the trace.

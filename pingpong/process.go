@@ -318,6 +318,7 @@ func Tell(text string, nice int) (err error) {
 	var policy sched.Policy
 	if text == InheritPolicy {
 		policy, _, err = sched.Current(0)
+		policy.Slice = 0 // the kernel's own: to ask for it would keep it from following the kernel's
 	} else {
 		policy, err = sched.ParsePolicy(text)
 	}
