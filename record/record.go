@@ -212,6 +212,7 @@ type Run struct {
 	RunDelayNS  *int64            `json:"run_delay_ns,omitempty"`
 	Roles       map[string]Role   `json:"roles,omitempty"`
 	Errors      map[string]uint64 `json:"errors,omitempty"`
+	ErrorsOps   *uint64           `json:"errors_ops,omitempty"` // operations from gate 2 to stop, which Errors belong to
 	ClockCostNS *float64          `json:"clock_cost_ns,omitempty"`
 	WorkClockNS *float64          `json:"work_clock_cost_ns,omitempty"` // one call of --work-clock
 	Accounting  *Accounting       `json:"cpu_accounting,omitempty"`

@@ -153,7 +153,10 @@ func retried(rows []Row, id identity) string {
 				counts[name] += n
 				all += n
 			}
-			if x.Ops != nil {
+			switch { // errors are counted outside of the window too
+			case x.ErrorsOps != nil:
+				ops += *x.ErrorsOps
+			case x.Ops != nil:
 				ops += *x.Ops
 			}
 		}

@@ -588,6 +588,13 @@ func (r *run) startSkew() {
 }
 
 func (r *run) errors() {
+	var ops uint64
+	for i := range r.workers() {
+		if role, _ := r.role(i); role == r.workload.Counts() {
+			ops += r.memory.Slot(i).Ops
+		}
+	}
+	r.rec.ErrorsOps = &ops
 	for _, w := range r.rec.Workers {
 		for name, n := range w.Errors {
 			if r.rec.Errors == nil {
