@@ -67,7 +67,7 @@ func sum(ns []int64) (all int64) {
 var lineForm = regexp.MustCompile(`^(?:\[pid +(\d+)\] +|(\d+) +)?(\d+\.\d+) +(.*)$`)
 
 // FromStrace makes a profile of the log of a server process that was written by
-// strace -f -ttt -e trace=network,desc (or attached to with those). Connections
+// strace -f -ttt -T -e trace=network,desc (or attached to with those). Connections
 // are told apart by descriptor, exchanges by a read that follows a write. Sizes
 // and the time from the last read to the first write become distributions. Where
 // connections go through the same exchanges over and over, the profile keeps
@@ -216,7 +216,7 @@ func FromStrace(r io.Reader) (*Profile, *Seen, error) {
 		return nil, nil, err
 	}
 	if lines == 0 {
-		return nil, nil, fmt.Errorf("no line of it is strace's with -ttt: record with strace -f -ttt -e trace=network,desc")
+		return nil, nil, fmt.Errorf("no line of it is strace's with -ttt: record with strace -f -ttt -T -e trace=network,desc")
 	}
 	for _, c := range conns {
 		closed = append(closed, c)

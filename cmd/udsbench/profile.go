@@ -42,7 +42,7 @@ func profileRecordCommand() *cobra.Command {
 		Use:   "record [LOG]",
 		Short: "Make a profile of a running server, or of an strace log of one",
 		Long: `Make a profile of a server's conversations with its clients: from a log that was
-written by strace -f -ttt -e ` + straceCalls + `, or by attaching strace to a
+written by strace -f -ttt -T -e ` + straceCalls + `, or by attaching strace to a
 running process for some seconds (--pid). The server is slowed meanwhile.
 
 The profile is played by: udsbench run --workload profile:PATH`,
@@ -132,7 +132,7 @@ func attach(ctx context.Context, pid int, d time.Duration, log string) error {
 	if err != nil {
 		return errors.New("strace is missing: install it (Debian: apt-get install strace)")
 	}
-	c := exec.Command(strace, "-f", "-ttt", "-s", "0", "-e", straceCalls, "-o", log, "-p", strconv.Itoa(pid))
+	c := exec.Command(strace, "-f", "-ttt", "-T", "-s", "0", "-e", straceCalls, "-o", log, "-p", strconv.Itoa(pid))
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	text, err := c.StderrPipe()
 	if err != nil {
