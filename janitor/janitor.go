@@ -12,6 +12,8 @@ package janitor
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -51,39 +53,62 @@ type Home struct {
 }
 
 // Open makes a directory of mode 0700 under the system's directory for
-// temporary files and starts its janitor from the binary exe.
+// temporary files, with a janitor from the binary exe. The janitor is there
+// first: a caller that dies between the two leaves no directory.
 func Open(exe string) (*Home, error) {
-	dir, err := makeDir()
+	dir, err := newName()
 	if err != nil {
 		return nil, err
 	}
 	h := &Home{Dir: dir}
 	if err := h.start(exe); err != nil {
-		os.RemoveAll(dir)
+		return nil, err
+	}
+	if err := h.make(); err != nil {
+		h.Kill() // before its pipe is closed: what stands under that name may not be ours
+		syscall.Wait4(h.Group, nil, 0, nil)
+		h.pipe.Close()
 		return nil, err
 	}
 	return h, nil
 }
 
-func makeDir() (string, error) {
-	dir, err := os.MkdirTemp("", stem)
-	if err != nil {
-		return "", fmt.Errorf("private directory: %w; set TMPDIR to a directory that can be written", err)
-	}
+// newName draws the name of a directory that is not there.
+func newName() (string, error) {
+	b := make([]byte, 6)
+	rand.Read(b) // never fails (crypto/rand)
+	dir := filepath.Join(os.TempDir(), stem+hex.EncodeToString(b))
 	if len(dir) > maxPath {
-		os.Remove(dir)
 		return "", fmt.Errorf("private directory %s is too long for a socket's name (%d bytes, at most %d); set TMPDIR to a shorter one", dir, len(dir), maxPath)
 	}
 	return dir, nil
 }
 
-func (h *Home) start(exe string) (err error) {
-	if h.owner, err = os.OpenFile(filepath.Join(h.Dir, ownerFile), os.O_CREATE|os.O_RDWR, 0600); err != nil {
+func makeDir(dir string) error {
+	if err := os.Mkdir(dir, 0700); err != nil {
+		return fmt.Errorf("private directory: %w; set TMPDIR to a directory that can be written", err)
+	}
+	return nil
+}
+
+// make makes the directory and the file by whose lock its owner is known to live.
+func (h *Home) make() (err error) {
+	if err := makeDir(h.Dir); err != nil {
 		return err
 	}
-	if err = unix.Flock(int(h.owner.Fd()), unix.LOCK_EX); err != nil {
-		return err
+	if h.owner, err = os.OpenFile(filepath.Join(h.Dir, ownerFile), os.O_CREATE|os.O_RDWR, 0600); err == nil {
+		err = unix.Flock(int(h.owner.Fd()), unix.LOCK_EX)
 	}
+	if err == nil {
+		_, err = fmt.Fprintln(h.owner, h.Group)
+	}
+	if err != nil {
+		os.RemoveAll(h.Dir)
+	}
+	return err
+}
+
+func (h *Home) start(exe string) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
@@ -104,8 +129,7 @@ func (h *Home) start(exe string) (err error) {
 		w.Close()
 		return fmt.Errorf("janitor: %w", err)
 	}
-	_, err = fmt.Fprintln(h.owner, h.Group)
-	return err
+	return nil
 }
 
 // Environ is the environment for our own processes: without what would tune
@@ -122,7 +146,10 @@ func Environ() []string {
 // Check reports why no private directory could be made, before anything is
 // measured.
 func Check() error {
-	dir, err := makeDir()
+	dir, err := newName()
+	if err == nil {
+		err = makeDir(dir)
+	}
 	if err != nil {
 		return err
 	}
