@@ -99,7 +99,13 @@ func TestSwitchesAgreeWithWhatIsLeft(t *testing.T) {
 				d, e := runnable/life-ownRunnable/window, blocked/life-ownBlocked/window
 				t.Logf("%s: runnable %.1f %% and %.1f %%, blocked %.1f %% and %.1f %% of the window", name,
 					100*runnable/life, 100*ownRunnable/window, 100*blocked/life, 100*ownBlocked/window)
-				if math.Abs(d) > 0.05 || math.Abs(e) > 0.05 {
+				// Two ends that wake each other across CPUs: the switches count the way
+				// from the waking until the thread is on its CPU as waiting, schedstat
+				// only what it stood in the queue there. That is said of such a run.
+				said := slices.ContainsFunc(x.Warnings, func(s string) bool {
+					return strings.Contains(s, "own accounts and their switches disagree")
+				})
+				if max(math.Abs(d), math.Abs(e)) > 0.05 && !(x.Cell.Parallel == 1 && said) {
 					t.Errorf("%s: switches and snapshots are apart by %.1f %% of the window on waiting, %.1f %% on sleep", name, 100*d, 100*e)
 				}
 			}
