@@ -31,7 +31,7 @@ var gios []*gio
 
 // newGio puts the descriptors of an end under the poller. Both files stay open
 // until the process ends.
-func newGio(e End, ctl *Control, slot *Slot) (*gio, error) {
+func newGio(e End, datagram bool, ctl *Control, slot *Slot) (*gio, error) {
 	conn := func(fd int) (syscall.RawConn, error) {
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func newGio(e End, ctl *Control, slot *Slot) (*gio, error) {
 					slot.Errors[countEINTR]++
 					continue
 				case unix.EAGAIN:
-					if reads && atomicPhase(ctl) >= PhaseLeft {
+					if datagram && reads && atomicPhase(ctl) >= PhaseLeft {
 						// A non-blocking datagram read after a shutdown of its own
 						// socket answers EAGAIN, not the end of file (unix_dgram_recvmsg).
 						g.result, g.errno = 0, 0

@@ -628,7 +628,7 @@ func (p *process) acceptAll(listener int, slot *Slot) {
 func (p *process) attach(i int, w *Worker, end End) (err error) {
 	w.rfd, w.wfd = uintptr(end.R), uintptr(end.W)
 	if w.gio >= 0 && end.R >= 0 {
-		gios[i], err = newGio(end, w.ctl, w.slot)
+		gios[i], err = newGio(end, p.spec.Cell.Transport == "unix-dgram", w.ctl, w.slot)
 	}
 	if p.spec.Workers[i].Role == record.Server && p.spec.Cell.Transport == "unix-dgram" {
 		p.wakeByShutdown(end.R)
