@@ -38,6 +38,10 @@ func newGio(e End, datagram bool, ctl *Control, slot *Slot) (*gio, error) {
 		}
 		return os.NewFile(uintptr(fd), "socket").SyscallConn()
 	}
+	// A datagram socket and a listener that are shut down answer EAGAIN where a
+	// stream tells its end.
+	listening, _ := unix.GetsockoptInt(e.R, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	endless := datagram || listening != 0
 	g := new(gio)
 	var err error
 	if g.r, err = conn(e.R); err != nil {
@@ -58,7 +62,7 @@ func newGio(e End, datagram bool, ctl *Control, slot *Slot) (*gio, error) {
 					slot.Errors[countEINTR]++
 					continue
 				case unix.EAGAIN:
-					if datagram && reads && atomicPhase(ctl) >= PhaseLeft {
+					if endless && reads && atomicPhase(ctl) >= PhaseLeft {
 						// A non-blocking datagram read after a shutdown of its own
 						// socket answers EAGAIN, not the end of file (unix_dgram_recvmsg).
 						g.result, g.errno = 0, 0
