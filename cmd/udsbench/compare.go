@@ -12,6 +12,7 @@ import (
 
 	"udsbench/compare"
 	"udsbench/importer"
+	"udsbench/journal"
 	"udsbench/series"
 )
 
@@ -24,7 +25,8 @@ boots), or a file: super-smack or sysbench output, ministat columns, Go
 benchmark format, CSV, records. Several are joined by commas, and a name may
 stand before them: patched=boot2,boot4. Each side is set against the first.
 
-With one side and --factor, the factor's levels are the sides: a field of the
+A session by --paired or --ab-self has its sides in it. With any other alone and
+--factor, the factor's levels are the sides: a field of the
 cell (model, placement, htt, …) or of the environment (kernel, scheduler, smt,
 governor, or any path of environment.json, as sched.name). Several factors give
 a table of main effects.
@@ -128,6 +130,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return errors.New("compare needs two sessions (A B), or one and --factor or --self")
 	case len(args) == 1 && len(f.factors) == 0:
+		if s, err := journal.Read(args[0]); err == nil && s.Plan.ABSelf {
+			in.Sides, in.Unit, in.Together = abSides(s.Plan, all[0][0].Runs), compare.UnitRun, true
+			return f.compare(cmd, in)
+		}
 		return fmt.Errorf("one side alone: name a second one, or what to set against each other in it with --factor, or --self")
 	case len(args) == 1:
 		return f.byFactor(cmd, in, all[0])
@@ -139,6 +145,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		name, _, _ := strings.Cut(a, "=")
 		in.Factors = append(in.Factors, strings.Split(name, ",")...)
 	}
+	return f.compare(cmd, in)
+}
+
+func (f *compareFlags) compare(cmd *cobra.Command, in compare.Input) error {
 	r, err := compare.Compare(in)
 	if err != nil {
 		return err

@@ -64,6 +64,9 @@ func TestABSelf(t *testing.T) {
 		if r.status != 0 || !strings.Contains(r.out, "before: A") || !strings.Contains(r.out, "after:  B") {
 			t.Fatal(r)
 		}
+		if c := udsbench(t, dir, "compare", "session", "--json"); c.status != 0 || !strings.Contains(c.out, `"sides":["A","B"]`) {
+			t.Fatal(c)
+		}
 		if alarm = strings.Contains(r.out, "1 faster") || strings.Contains(r.out, "1 slower"); !alarm {
 			return
 		}

@@ -517,27 +517,6 @@ func (s *session) table() report.Options {
 	return o
 }
 
-// againstItself sets the A runs of a plan by --ab-self against its B runs.
-func (s *session) againstItself(w io.Writer) error {
-	second := map[int]bool{}
-	for step := range s.plan.Steps() {
-		second[step.Seq] = step.B
-	}
-	sides := []compare.Side{{Name: "A"}, {Name: "B"}}
-	for _, r := range s.runs {
-		i := 0
-		if second[r.Seq] {
-			i = 1
-		}
-		sides[i].Runs = append(sides[i].Runs, r)
-	}
-	r, err := compare.Compare(compare.Input{Sides: sides, Threshold: compare.DefaultThreshold, Discard: s.plan.Discard, Unit: compare.UnitRun, Together: true})
-	if err != nil {
-		return err
-	}
-	return r.WriteTable(w)
-}
-
 // finish prints the table and says how the session ended.
 func (s *session) finish(interrupted bool) error {
 	to := s.out
@@ -562,7 +541,12 @@ func (s *session) finish(interrupted bool) error {
 		}
 		if s.plan.ABSelf {
 			fmt.Fprintln(to)
-			if err := s.againstItself(to); err != nil {
+			r, err := compare.Compare(compare.Input{Sides: abSides(s.plan, s.runs), Threshold: compare.DefaultThreshold,
+				Discard: s.plan.Discard, Unit: compare.UnitRun, Together: true})
+			if err == nil {
+				err = r.WriteTable(to)
+			}
+			if err != nil {
 				return &exitError{exitFailed, err}
 			}
 		}
