@@ -20,7 +20,10 @@ const DefaultDepth = 32
 
 // Options say what to watch.
 type Options struct {
-	PIDs        []int // processes, all their threads included
+	PIDs []int // processes, all their threads included
+	// Threads are the workers among a process's threads. One that has none here
+	// works on any of them (goroutines). nil: not known; all count as workers.
+	Threads     map[int][]int
 	Locks       bool
 	Futexes     bool
 	Sched       bool
@@ -144,13 +147,34 @@ func load(o Options) (*Trace, error) {
 	}
 	t := &Trace{opt: o, coll: coll}
 	for _, pid := range o.PIDs {
-		if err := coll.Maps["tgids"].Put(uint32(pid), uint32(1)); err != nil {
+		which := uint32(listed)
+		switch tids := o.Threads[pid]; {
+		case o.Threads == nil:
+			which = all
+		case len(tids) == 0:
+			which = goroutines
+		default:
+			for _, tid := range tids {
+				if err := coll.Maps["tids"].Put(uint32(tid), uint32(1)); err != nil {
+					t.Unload()
+					return nil, fmt.Errorf("eBPF: thread %d: %w", tid, err)
+				}
+			}
+		}
+		if err := coll.Maps["tgids"].Put(uint32(pid), which); err != nil {
 			t.Unload()
 			return nil, fmt.Errorf("eBPF: process %d: %w", pid, err)
 		}
 	}
 	return t, nil
 }
+
+// What a process's value in tgids says of its threads, as in kernel/trace.bpf.c.
+const (
+	listed     = 1
+	goroutines = 2
+	all        = 3
+)
 
 func number(b bool) uint32 {
 	if b {
@@ -168,10 +192,11 @@ func size(spec *ebpf.CollectionSpec, o Options) {
 		cpus = runtime.NumCPU()
 	}
 	room := uint32(min(8192, max(1024, budget/(sumsBytes*cpus))))
-	threads := uint32(8192)
-	if n := 16 * len(o.PIDs); n > int(threads) {
-		threads = uint32(n)
+	tids := 0
+	for _, list := range o.Threads {
+		tids += len(list)
 	}
+	threads := uint32(max(8192, 16*len(o.PIDs), 2*tids))
 	set := func(name string, used bool, n uint32) {
 		if !used {
 			n = 1
@@ -179,6 +204,7 @@ func size(spec *ebpf.CollectionSpec, o Options) {
 		spec.Maps[name].MaxEntries = n
 	}
 	set("tgids", true, uint32(max(64, 2*len(o.PIDs))))
+	set("tids", true, uint32(max(64, 2*tids)))
 	set("waits", o.Locks || o.Futexes, room)
 	set("addrs", o.Locks || o.Futexes, spec.Maps["addrs"].MaxEntries)
 	set("sleepers", o.Locks, threads)

@@ -22,8 +22,9 @@ const (
 
 // Who waited.
 const (
-	Worker       = 1 // a thread of the target processes
+	Worker       = 1 // a worker, a thread of the target processes
 	KernelThread = 2 // any kernel thread, whomever it worked for
+	Runtime      = 3 // another thread of the target processes: the Go runtime's
 )
 
 // Sums of one kind of wait, in nanoseconds. Bucket i of Hist counts waits whose
@@ -106,17 +107,20 @@ type Latencies struct {
 
 // Counters tell of the trace itself, over the window.
 type Counters struct {
-	Begins        uint64 // contention_begin events in workers
+	Begins        uint64 // contention_begin events in the target processes
 	BeginsKthread uint64 // and in kernel threads
 	OrphanEnds    uint64 // ends of waits that began before the trace
 	GivenUp       uint64 // waits that ended without the lock
-	Unfinished    uint64 // waits without an end: under way at the close, or of threads that died
-	LostBegins    uint64 // for want of room
-	LostSites     uint64
-	LostAddresses uint64
-	LostStacks    uint64
-	LostThreads   uint64
-	Misses        uint64 // calls that the kernel left out as they would have nested
+	// Waits that began before the close and had not ended by then, or never
+	// will, as their thread died in them; not among the sums.
+	Unfinished        uint64
+	UnfinishedFutexes uint64 // of workers
+	LostBegins        uint64 // for want of room
+	LostSites         uint64
+	LostAddresses     uint64
+	LostStacks        uint64
+	LostThreads       uint64
+	Misses            uint64 // calls that the kernel left out as they would have nested
 }
 
 // Lost is how many events did not reach the sums.
@@ -176,22 +180,38 @@ func (t *Trace) Counters() (Counters, error) {
 		c.LostAddresses += p.LostAddrs
 		c.LostStacks += p.LostStacks
 		c.LostThreads += p.LostThreads
+		c.Unfinished += p.Unfinished
+		c.UnfinishedFutexes += p.UnfinishedFutexes
 	}
 	_, c.Misses, _ = t.Cost()
+	// Those that ended since the close are counted already; these go on.
+	if err := t.waiting("sleepers", func(w *traceWait) { c.Unfinished++ }); err != nil {
+		return Counters{}, err
+	}
+	err := t.waiting("futexes", func(w *traceWait) {
+		if w.Who == Worker {
+			c.UnfinishedFutexes++
+		}
+	})
+	return c, err
+}
+
+// waiting hands to f those of a map's waits that began before the close and
+// have not ended. Call it once the programs are detached: what ends meanwhile
+// could be counted twice or not at all.
+func (t *Trace) waiting(name string, f func(*traceWait)) error {
 	var tid uint32
 	var w traceWait
-	for _, name := range []string{"sleepers", "futexes"} {
-		it := t.coll.Maps[name].Iterate()
-		for it.Next(&tid, &w) {
-			if w.Lock != 0 && w.Since < t.closed && w.Flags != FlagFutex {
-				c.Unfinished++
-			}
-		}
-		if err := it.Err(); err != nil {
-			return Counters{}, fmt.Errorf("eBPF map %s: %w", name, err)
+	it := t.coll.Maps[name].Iterate()
+	for it.Next(&tid, &w) {
+		if w.Lock != 0 && w.Since < t.closed {
+			f(&w)
 		}
 	}
-	return c, nil
+	if err := it.Err(); err != nil {
+		return fmt.Errorf("eBPF map %s: %w", name, err)
+	}
+	return nil
 }
 
 // frames reads a stack; a negative id is none.

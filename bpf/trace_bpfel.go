@@ -20,16 +20,18 @@ type traceAddrKey struct {
 }
 
 type traceCounters struct {
-	_             structs.HostLayout
-	Begins        uint64
-	BeginsKthread uint64
-	OrphanEnds    uint64
-	LostBegins    uint64
-	LostSums      uint64
-	LostAddrs     uint64
-	LostStacks    uint64
-	GivenUp       uint64
-	LostThreads   uint64
+	_                 structs.HostLayout
+	Begins            uint64
+	BeginsKthread     uint64
+	OrphanEnds        uint64
+	LostBegins        uint64
+	LostSums          uint64
+	LostAddrs         uint64
+	LostStacks        uint64
+	GivenUp           uint64
+	Unfinished        uint64
+	UnfinishedFutexes uint64
+	LostThreads       uint64
 }
 
 type traceLatencies struct {
@@ -103,6 +105,8 @@ type traceWait struct {
 	Who   uint32
 	Stack int32
 	Call  int32
+	Tid   uint32
+	Pad   uint32
 }
 
 type traceWaitKey struct {
@@ -127,6 +131,7 @@ const (
 	traceMapStacks           = "stacks"
 	traceMapTgids            = "tgids"
 	traceMapThreads          = "threads"
+	traceMapTids             = "tids"
 	traceMapWaits            = "waits"
 	traceMapWakeups          = "wakeups"
 	traceProgContentionBegin = "contention_begin"
@@ -208,6 +213,7 @@ type traceMapSpecs struct {
 	Stacks   *ebpf.MapSpec `ebpf:"stacks"`
 	Tgids    *ebpf.MapSpec `ebpf:"tgids"`
 	Threads  *ebpf.MapSpec `ebpf:"threads"`
+	Tids     *ebpf.MapSpec `ebpf:"tids"`
 	Waits    *ebpf.MapSpec `ebpf:"waits"`
 	Wakeups  *ebpf.MapSpec `ebpf:"wakeups"`
 }
@@ -253,6 +259,7 @@ type traceMaps struct {
 	Stacks   *ebpf.Map `ebpf:"stacks"`
 	Tgids    *ebpf.Map `ebpf:"tgids"`
 	Threads  *ebpf.Map `ebpf:"threads"`
+	Tids     *ebpf.Map `ebpf:"tids"`
 	Waits    *ebpf.Map `ebpf:"waits"`
 	Wakeups  *ebpf.Map `ebpf:"wakeups"`
 }
@@ -269,6 +276,7 @@ func (m *traceMaps) Close() error {
 		m.Stacks,
 		m.Tgids,
 		m.Threads,
+		m.Tids,
 		m.Waits,
 		m.Wakeups,
 	)

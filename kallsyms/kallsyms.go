@@ -45,6 +45,35 @@ func Load() (*Table, error) {
 	return Read(f)
 }
 
+// Readable is nil where the running kernel shows its functions' addresses to
+// us, or why it does not. It reads as far as the first function.
+func Readable() error {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return readable(f)
+}
+
+func readable(r io.Reader) error {
+	s := bufio.NewScanner(r)
+	for s.Scan() {
+		fields := bytes.Fields(s.Bytes())
+		if len(fields) < 3 || !bytes.ContainsAny(fields[1], "tTwW") {
+			continue
+		}
+		if addr, err := strconv.ParseUint(string(fields[0]), 16, 64); err != nil || addr == 0 {
+			return ErrHidden
+		}
+		return nil
+	}
+	if err := s.Err(); err != nil {
+		return err
+	}
+	return ErrEmpty
+}
+
 // Read reads a table. Data symbols and the marks that compilers put before
 // functions (__pfx_, __cfi_) are left out.
 func Read(r io.Reader) (*Table, error) {

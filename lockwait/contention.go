@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"udsbench/record"
 )
 
 // event is one contention_begin or contention_end.
@@ -22,17 +24,18 @@ type event struct {
 // kernel: spinning waiters by CPU, sleeping ones by thread.
 type matcher struct {
 	opened, closed uint64
-	who            func(pid uint32) (kthread, counts bool)
+	who            func(pid, tid uint32) string // who the thread is, as in Lock.Where; "": it does not count
 	spinning       map[int][]event
 	sleeping       map[uint32]event
 	sums           map[string]*sample
 	chains         map[string][]uint64
 	begins         int64
 	orphans        int64
+	unfinished     int64   // waits that began before the close and ended after it
 	held           []event // read, and not yet due
 }
 
-func newMatcher(who func(pid uint32) (kthread, counts bool)) *matcher {
+func newMatcher(who func(pid, tid uint32) string) *matcher {
 	return &matcher{who: who, spinning: map[int][]event{}, sleeping: map[uint32]event{}, sums: map[string]*sample{}, chains: map[string][]uint64{}}
 }
 
@@ -54,28 +57,28 @@ func (m *matcher) take(events []event, due uint64) {
 }
 
 func (m *matcher) one(e event) {
-	kthread, counts := m.who(e.pid)
-	if !counts {
+	who := m.who(e.pid, e.tid)
+	if who == "" {
 		return
 	}
 	if e.end {
 		stack := m.spinning[e.cpu]
 		for i := len(stack) - 1; i >= 0; i-- {
 			if stack[i].lock == e.lock && stack[i].tid == e.tid {
-				m.account(stack[i], e.time, kthread)
+				m.account(stack[i], e.time, who)
 				m.spinning[e.cpu] = stack[:i]
 				return
 			}
 		}
 		if b, ok := m.sleeping[e.tid]; ok && b.lock == e.lock {
-			m.account(b, e.time, kthread)
+			m.account(b, e.time, who)
 			delete(m.sleeping, e.tid)
 		} else if m.open(e.time) {
 			m.orphans++
 		}
 		return
 	}
-	if m.open(e.time) && !kthread {
+	if m.open(e.time) && who != record.InKthread {
 		m.begins++
 	}
 	if !sleeping(e.flags) {
@@ -94,21 +97,41 @@ func (m *matcher) one(e event) {
 	m.sleeping[e.tid] = e
 }
 
-func (m *matcher) account(b event, end uint64, kthread bool) {
+// pending gives how many waits began before the close and have not ended, at
+// the end of all events.
+func (m *matcher) pending() (n int64) {
+	for _, stack := range m.spinning {
+		for _, b := range stack {
+			if b.time < m.closed {
+				n++
+			}
+		}
+	}
+	for _, b := range m.sleeping {
+		if b.time < m.closed {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *matcher) account(b event, end uint64, who string) {
 	if !m.open(end) {
+		if m.closed != 0 && b.time < m.closed && end >= m.closed {
+			m.unfinished++
+		}
 		return
 	}
 	wait := int64(end - max(b.time, m.opened))
 	key := binary.LittleEndian.AppendUint32(nil, b.flags)
-	if kthread {
-		key = append(key, 1)
-	}
+	key = append(key, who...)
+	key = append(key, 0)
 	for _, a := range b.chain {
 		key = binary.LittleEndian.AppendUint64(key, a)
 	}
 	s := m.sums[string(key)]
 	if s == nil {
-		s = &sample{flags: b.flags, kthread: kthread}
+		s = &sample{flags: b.flags, who: who}
 		m.sums[string(key)] = s
 		m.chains[string(key)] = b.chain
 	}

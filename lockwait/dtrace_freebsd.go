@@ -50,7 +50,7 @@ func (d *dtrace) Start(t Target) error {
 	if t.PGID <= 0 {
 		return errors.New("the process group of the workers is not known")
 	}
-	d.inst = record.Instrument{Name: "locks", Source: d.Name(), Blind: dtraceBlind}
+	d.inst = record.Instrument{Name: "locks", Source: d.Name(), CPUs: ncpu(live()), Blind: dtraceBlind}
 	d.cmd = exec.Command("dtrace", "-q", "-n", dtraceScript, strconv.Itoa(t.PGID), strconv.Itoa(os.Getpid()), strconv.Itoa(dtraceMark))
 	d.cmd.Stderr = &d.stderr
 	pipe, err := d.cmd.StdoutPipe()

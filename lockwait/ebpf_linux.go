@@ -2,7 +2,6 @@ package lockwait
 
 import (
 	"fmt"
-	"runtime"
 
 	"udsbench/bpf"
 	"udsbench/kallsyms"
@@ -15,10 +14,12 @@ type ebpf struct {
 	opt    bpf.Options
 	blind  []string
 	trace  *bpf.Trace
-	names  *kallsyms.Table
 	inst   record.Instrument
 	opened bool
 }
+
+// whoIs gives Lock.Where, before a stack tells more.
+var whoIs = map[uint32]string{bpf.Worker: record.InWorkers, bpf.KernelThread: record.InKthread, bpf.Runtime: record.InRuntime}
 
 func newEBPF(o Options) *ebpf {
 	return &ebpf{opt: bpf.Options{Locks: true, Futexes: true, LockStacks: !o.NoStacks, Depth: o.Depth}}
@@ -29,14 +30,15 @@ func (e *ebpf) Name() string { return "ebpf" }
 func (e *ebpf) Probe() error { return bpf.Available(e.opt) }
 
 func (e *ebpf) Start(t Target) (err error) {
-	e.inst = record.Instrument{Name: "locks", Source: e.Name(), CPUs: runtime.NumCPU()}
+	e.inst = record.Instrument{Name: "locks", Source: e.Name(), CPUs: onlineCount(), Spinlocks: string(FindSpinlocks())}
 	if e.opt.LockStacks {
-		if e.names, err = kallsyms.Load(); err != nil {
+		if err := kallsyms.Readable(); err != nil {
 			e.opt.LockStacks = false
 			e.inst.Notes = append(e.inst.Notes, "no stacks: "+err.Error())
 		}
 	}
-	e.opt.PIDs = t.PIDs
+	e.inst.NoStacks = !e.opt.LockStacks
+	e.opt.PIDs, e.opt.Threads = t.PIDs, t.Threads
 	e.trace, err = bpf.Start(e.opt)
 	return err
 }
@@ -67,14 +69,22 @@ func (e *ebpf) Stop() ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Now, while the programs are still loaded: their own frames have names, by
+	// which the instrument's own waits are known.
+	var names *kallsyms.Table
+	if e.opt.LockStacks {
+		if names, err = kallsyms.Load(); err != nil {
+			return nil, err
+		}
+	}
 	samples := make([]sample, len(waits))
 	for i, w := range waits {
 		s := &samples[i]
-		s.flags, s.kthread, s.stackLost, s.addrs = w.Flags, w.Who == bpf.KernelThread, w.StackLost, w.Addresses
+		s.flags, s.who, s.stackLost, s.addrs = w.Flags, whoIs[w.Who], w.StackLost, w.Addresses
 		s.count, s.total, s.min, s.max, s.hist = int64(w.Count), int64(w.Total), int64(w.Min), int64(w.Max), w.Hist
 		if w.Frames != nil {
-			s.frames = kallsyms.Frames(e.names, w.Frames)
-		} else if w.Who == bpf.Worker {
+			s.frames = kallsyms.Frames(names, w.Frames)
+		} else if w.Who != bpf.KernelThread {
 			s.call = bpf.SystemCall(w.Call)
 		}
 	}
@@ -82,6 +92,8 @@ func (e *ebpf) Stop() ([]Row, error) {
 
 	window, events, lost := e.trace.WindowNS(), int64(counters.Begins), int64(counters.Lost())
 	e.inst.WindowNS, e.inst.Events, e.inst.Lost, e.inst.Blind = &window, &events, &lost, e.Blind()
+	unfinished, futexes := int64(counters.Unfinished), int64(counters.UnfinishedFutexes)
+	e.inst.Unfinished, e.inst.UnfinishedFutexes = &unfinished, &futexes
 	if known {
 		ns, calls := int64(cost.NS), int64(cost.Calls)
 		e.inst.SelfNS, e.inst.Calls = &ns, &calls
@@ -98,7 +110,6 @@ func (e *ebpf) Stop() ([]Row, error) {
 	note(counters.LostBegins, "waits had no room to be remembered and are missing")
 	note(counters.Misses, "events came while a program already ran on their CPU and are missing")
 	note(counters.OrphanEnds, "waits had begun before the instrument and are missing")
-	note(counters.Unfinished, "waits had not ended when the window closed, or their thread died in them")
 	note(counters.GivenUp, "waits ended without the lock")
 	return rows, nil
 }
@@ -108,9 +119,7 @@ func (e *ebpf) Blind() []string {
 	if s := FindSpinlocks().blind(); s != "" {
 		out = append(out, s)
 	}
-	if !e.opt.LockStacks {
-		out = append(out, "which functions wait: no stacks were taken, sites are system calls")
-	}
+	out = append(out, blindStacks(e.opt.LockStacks, e.opt.Depth, "sites are system calls")...)
 	return append(out,
 		"a semaphore (rwsem) that spinning got: its wait is traced only once it sleeps",
 		"locks that nobody waited for, and how long locks are held",

@@ -23,8 +23,20 @@ const loadTime = 300 * time.Millisecond
 // watch runs a load of its own process under s.
 func watch(t *testing.T, s Source, name string) (rows []Row, ops int64) {
 	t.Helper()
+	return watchTarget(t, s, startLoad(t, name), nil)
+}
+
+// watchThreads tells s which threads of the load work.
+func watchThreads(t *testing.T, s Source, name string, threads func(pid int) map[int][]int) []Row {
+	t.Helper()
 	c := startLoad(t, name)
-	if err := s.Start(Target{PIDs: []int{c.cmd.Process.Pid}}); err != nil {
+	rows, _ := watchTarget(t, s, c, threads(c.cmd.Process.Pid))
+	return rows
+}
+
+func watchTarget(t *testing.T, s Source, c *child, workers map[int][]int) (rows []Row, ops int64) {
+	t.Helper()
+	if err := s.Start(Target{PIDs: []int{c.cmd.Process.Pid}, Threads: workers}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Open(); err != nil {
@@ -190,6 +202,94 @@ func int64Of(n *int) *int64 {
 	}
 	v := int64(*n)
 	return &v
+}
+
+// What a process's other threads wait for is the Go runtime's: it is told apart,
+// in locks as in futexes. Of goroutines any thread works, and what it waits for
+// in futex(2) is the runtime's too.
+func TestOnlyWorkersCount(t *testing.T) {
+	for name, s := range map[string]func() Source{"ebpf": func() Source { return newEBPF(Options{}) }, "perf": func() Source { return newPerf(Options{}) }} {
+		needTrace(t, s())
+		for _, c := range []struct {
+			what    string
+			threads func(pid int) map[int][]int
+			want    string
+		}{
+			{"nobody told", func(int) map[int][]int { return nil }, record.InWorkers},
+			{"the main thread only", func(pid int) map[int][]int { return map[int][]int{pid: {pid}} }, record.InRuntime},
+			{"goroutines", func(int) map[int][]int { return map[int][]int{} }, record.InWorkers},
+		} {
+			counts := map[string]int64{}
+			for range 3 {
+				for _, r := range watchThreads(t, s(), "churn", c.threads) {
+					if r.Class != record.ClassUser {
+						counts[r.Where] += *r.Count
+					}
+				}
+			}
+			other := record.InWorkers + record.InRuntime
+			if other = strings.Replace(other, c.want, "", 1); counts[other]*5 > counts[c.want]+10 { // the main thread waits now and then
+				t.Errorf("%s, %s: %v, want %s", name, c.what, counts, c.want)
+			}
+			if counts[c.want] == 0 {
+				t.Skipf("%s, %s: %v: no waits on a machine as busy, or as idle, as this", name, c.what, counts)
+			}
+		}
+	}
+}
+
+// Threads that are no workers' wait in futex(2) all the time in any Go program.
+func TestFutexesOfTheRuntime(t *testing.T) {
+	needTrace(t, newEBPF(Options{}))
+	for want, threads := range map[string]func(pid int) map[int][]int{
+		record.InWorkers: func(int) map[int][]int { return nil },
+		record.InRuntime: func(int) map[int][]int { return map[int][]int{} },
+	} {
+		n := 0
+		for _, r := range watchThreads(t, newEBPF(Options{}), "held", threads) {
+			if r.Class == record.ClassUser {
+				if n++; r.Where != want {
+					t.Errorf("%s: %d waits in %s, want %s", r.Site, *r.Count, r.Where, want)
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("no wait in futex(2): want %s", want)
+		}
+	}
+}
+
+// Waits that the close cuts off are in no row, and counted.
+func TestUnfinished(t *testing.T) {
+	needTrace(t, newEBPF(Options{}))
+	c := startLoad(t, "held")
+	s := newEBPF(Options{})
+	if err := s.Start(Target{PIDs: []int{c.cmd.Process.Pid}}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool)
+	go func() { c.run(2 * time.Second); done <- true }()
+	time.Sleep(500 * time.Millisecond) // all wait by now
+	if err := s.Open(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-done // they end after the close and before the programs are off
+	rows, err := s.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Class == record.ClassUser && *r.Addresses == 1 && *r.Count >= threads {
+			t.Errorf("%d waits for the mutex that nobody got: %+v", *r.Count, r)
+		}
+	}
+	if i := s.Instrument(); *i.UnfinishedFutexes < threads || *i.UnfinishedFutexes > threads+32 {
+		t.Errorf("%d waits had not ended, and %d threads waited", *i.UnfinishedFutexes, threads)
+	}
 }
 
 // perf counts the same tracepoint on the same run; it is the reference.

@@ -1,6 +1,8 @@
 package lockwait
 
 import (
+	"slices"
+
 	"udsbench/record"
 	"udsbench/sched"
 )
@@ -19,7 +21,7 @@ func sightOfKinfo(k sched.Kinfo) *sight {
 	switch {
 	case k.LockBlocked && k.LockName != "":
 		// Names are cut at 8 characters: classes go by their beginnings.
-		return &sight{"*" + k.LockName, "blocked on a lock", classOfLock(k.LockName)}
+		return &sight{"*" + k.LockName, "blocked on a lock", classOfLock(k.LockName), record.InWorkers}
 	case k.WaitMessage != "" && (k.State == sched.StateSleep || k.State == sched.StateWait || k.State == sched.StateLock):
 		class := record.ClassOther
 		switch k.WaitMessage {
@@ -32,7 +34,22 @@ func sightOfKinfo(k sched.Kinfo) *sight {
 		case "piperd", "pipewr", "pipdwt":
 			class = record.ClassVFS
 		}
-		return &sight{k.WaitMessage, "asleep", class}
+		return &sight{k.WaitMessage, "asleep", class, record.InWorkers}
 	}
 	return nil
+}
+
+// sightsOfKinfo gives what the working threads of a process wait for.
+func sightsOfKinfo(t Target, pid int, threads []sched.Kinfo) (out []*sight) {
+	for _, k := range threads {
+		if own := t.Threads[pid]; len(own) > 0 && !slices.Contains(own, k.TID) {
+			continue
+		}
+		s := sightOfKinfo(k)
+		if s != nil && s.class == record.ClassUser && t.goroutines(pid) {
+			s.where = record.InRuntime // between goroutines
+		}
+		out = append(out, s)
+	}
+	return out
 }

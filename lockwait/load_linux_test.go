@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -177,6 +178,23 @@ var loads = map[string]func(l *load) (unblock func()){
 			})
 		}
 		return func() {}
+	},
+	// A mutex of user space's own that one thread holds all the time, and
+	// threads that wait for it.
+	"held": func(l *load) func() {
+		word := new(uint32)
+		atomic.StoreUint32(word, 2)
+		futex := func(op, n uintptr) {
+			unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), op, n, 0, 0, 0)
+		}
+		for range threads {
+			l.server(func() bool {
+				futex(0, 2) // FUTEX_WAIT
+				l.ops.Add(1)
+				return atomic.LoadUint32(word) == 2
+			})
+		}
+		return func() { atomic.StoreUint32(word, 0); futex(1, threads) } // FUTEX_WAKE
 	},
 	// Pairs that share nothing.
 	"pingpong": func(l *load) func() {

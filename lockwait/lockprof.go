@@ -125,6 +125,15 @@ type lockprof struct {
 
 const prof = "debug.lock.prof."
 
+// ncpu is the number of the machine's CPUs; 0 where it is not known.
+func ncpu(sys sysctl.Reader) int {
+	n, err := sysctl.Int(sys, "hw.ncpu")
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
 func (l *lockprof) Name() string { return "lockprof" }
 
 func (l *lockprof) Probe() error {
@@ -144,9 +153,7 @@ func (l *lockprof) Probe() error {
 
 func (l *lockprof) Start(Target) error {
 	l.inst = record.Instrument{Name: "locks", Source: l.Name(), Diagnose: true}
-	if n, err := sysctl.Int(l.sys, "hw.ncpu"); err == nil {
-		l.inst.CPUs = int(n)
-	}
+	l.inst.CPUs = ncpu(l.sys)
 	// Every knob as it was, to be put back; kernels differ in which they have.
 	l.was = map[string]int64{}
 	for _, k := range []string{"enable", "contested_only", "skipspin", "skipcount"} {
@@ -186,8 +193,13 @@ func (l *lockprof) Open() error {
 	if n, err := sysctl.Int(l.sys, prof+"rejected"); err == nil {
 		l.rejected = n
 	}
+	// Switching it on resets once more, and waits for every CPU to notice: the
+	// window begins when it is done.
+	if err := l.sys.Set(prof+"enable", 1); err != nil {
+		return err
+	}
 	l.opened = time.Now()
-	return l.sys.Set(prof+"enable", 1)
+	return nil
 }
 
 func (l *lockprof) Close() error {

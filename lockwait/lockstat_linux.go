@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 	"time"
 
 	"udsbench/record"
@@ -49,7 +48,7 @@ func (l *lockstat) Probe() error {
 }
 
 func (l *lockstat) Start(Target) (err error) {
-	l.inst = record.Instrument{Name: "locks", Source: l.Name(), CPUs: runtime.NumCPU(), Diagnose: true}
+	l.inst = record.Instrument{Name: "locks", Source: l.Name(), CPUs: onlineCount(), Diagnose: true}
 	if l.was, err = os.ReadFile(l.enable()); err != nil {
 		return err
 	}

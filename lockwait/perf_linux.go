@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"udsbench/affinity"
 	"udsbench/kallsyms"
 	"udsbench/record"
 )
@@ -24,27 +23,28 @@ import (
 // kernels that have the tracepoints and refuse eBPF. Every event is copied to
 // us and summed here, which costs more and can lose events; they are counted.
 type perf struct {
-	tracefs []string // where tracefs may be
-	depth   int
-	stacks  bool
-	target  map[uint32]bool
-	kthread map[uint32]bool
-	rings   []*ring
-	match   *matcher
-	lost    int64
-	stop    chan struct{}
-	reader  sync.WaitGroup
-	mu      sync.Mutex
-	selfNS  int64
-	begin   format
-	end     format
-	inst    record.Instrument
+	tracefs  []string // where tracefs may be
+	depth    int
+	stacks   bool
+	worker   map[uint32]bool   // threads
+	whose    map[uint32]string // by process
+	rings    []*ring
+	match    *matcher
+	lost     int64 // so far
+	inWindow int64 // lost
+	stop     chan struct{}
+	reader   sync.WaitGroup
+	mu       sync.Mutex
+	selfNS   int64
+	begin    format
+	end      format
+	inst     record.Instrument
 }
 
 func newPerf(o Options) *perf {
 	p := &perf{tracefs: []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}, depth: o.Depth, stacks: !o.NoStacks}
 	if p.depth == 0 {
-		p.depth = 32
+		p.depth = fullDepth
 	}
 	return p
 }
@@ -90,8 +90,10 @@ func readFormat(text string) (format, error) {
 }
 
 func (p *perf) formats() error {
+	locked := false
 	for _, dir := range p.tracefs {
 		if _, err := os.Stat(filepath.Join(dir, "events")); err != nil {
+			locked = locked || errors.Is(err, fs.ErrPermission)
 			continue
 		}
 		for name, to := range map[string]*format{"contention_begin": &p.begin, "contention_end": &p.end} {
@@ -116,7 +118,10 @@ func (p *perf) formats() error {
 		}
 		return nil
 	}
-	return errors.New("perf: tracefs is not to be seen: needs root, and mount -t tracefs nodev /sys/kernel/tracing")
+	if locked {
+		return errors.New("perf: tracefs may not be read: needs root")
+	}
+	return errors.New("perf: tracefs is not mounted: needs mount -t tracefs nodev /sys/kernel/tracing")
 }
 
 // attrs describe both events; the stack is taken at the begin.
@@ -155,26 +160,23 @@ func (p *perf) Probe() error {
 	return nil
 }
 
-// onlineCPUs lists the CPUs that are online.
-func onlineCPUs() ([]int, error) {
-	b, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil {
-		return nil, err
-	}
-	return affinity.ParseList(strings.TrimSpace(string(b)))
-}
-
 func (p *perf) Start(t Target) error {
-	p.inst = record.Instrument{Name: "locks", Source: p.Name(), CPUs: runtime.NumCPU()}
-	p.target, p.kthread = map[uint32]bool{}, map[uint32]bool{}
-	for _, pid := range t.PIDs {
-		p.target[uint32(pid)] = true
-	}
-	if err := p.formats(); err != nil {
-		return err
-	}
 	cpus, err := onlineCPUs()
 	if err != nil {
+		return err
+	}
+	p.inst = record.Instrument{Name: "locks", Source: p.Name(), CPUs: len(cpus), NoStacks: !p.stacks, Spinlocks: string(FindSpinlocks())}
+	p.worker, p.whose = map[uint32]bool{}, map[uint32]string{}
+	for _, pid := range t.PIDs {
+		p.whose[uint32(pid)] = record.InWorkers
+		if t.Threads != nil && !t.goroutines(pid) {
+			p.whose[uint32(pid)] = record.InRuntime
+			for _, tid := range t.Threads[pid] {
+				p.worker[uint32(tid)] = true
+			}
+		}
+	}
+	if err := p.formats(); err != nil {
 		return err
 	}
 	for _, cpu := range cpus {
@@ -197,17 +199,20 @@ func (p *perf) Start(t Target) error {
 	return nil
 }
 
-// who tells workers and kernel threads from the rest.
-func (p *perf) who(pid uint32) (kthread, counts bool) {
-	if p.target[pid] {
-		return false, true
+// who tells workers, the other threads of their processes, and kernel threads
+// from the rest.
+func (p *perf) who(pid, tid uint32) string {
+	if p.worker[tid] {
+		return record.InWorkers
 	}
-	k, known := p.kthread[pid]
+	whose, known := p.whose[pid]
 	if !known {
-		k = pid == 0 || isKthread(pid)
-		p.kthread[pid] = k
+		if pid == 0 || isKthread(pid) {
+			whose = record.InKthread
+		}
+		p.whose[pid] = whose
 	}
-	return k, k
+	return whose
 }
 
 // isKthread: kernel threads are children of kthreadd, which is process 2.
@@ -224,24 +229,30 @@ func isKthread(pid uint32) bool {
 // read empties the buffers until told to stop.
 func (p *perf) read() {
 	runtime.LockOSThread()
+	var before time.Duration // what reading took until the window opened
 	for {
 		select {
 		case <-p.stop:
+			p.mu.Lock()
 			p.drain()
-			var u unix.Rusage
-			if unix.Getrusage(unix.RUSAGE_THREAD, &u) == nil {
-				p.selfNS = u.Utime.Nano() + u.Stime.Nano()
-			}
+			p.mu.Unlock()
 			return
 		case <-time.After(5 * time.Millisecond):
-			p.drain()
 		}
+		p.mu.Lock()
+		p.drain()
+		switch {
+		case p.match.opened == 0:
+			before = threadCPU()
+		case p.match.closed == 0:
+			p.selfNS = int64(threadCPU() - before)
+		}
+		p.mu.Unlock()
 	}
 }
 
+// drain empties the buffers once. Whoever calls it holds mu.
 func (p *perf) drain() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	due := uint64(monotonic())
 	var events []event
 	for _, r := range p.rings {
@@ -319,6 +330,8 @@ func (p *perf) decode(b []byte) (event, bool) {
 func (p *perf) Open() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.drain()
+	p.lost = 0 // until now, outside of the window
 	p.match.opened = uint64(monotonic())
 	return nil
 }
@@ -328,6 +341,8 @@ func (p *perf) Close() error {
 	defer p.mu.Unlock()
 	if p.match.closed == 0 {
 		p.match.closed = uint64(monotonic())
+		p.drain()
+		p.inWindow = p.lost
 	}
 	return nil
 }
@@ -369,8 +384,10 @@ func (p *perf) Stop() ([]Row, error) {
 	}
 	rows, own := rowsOf(p.Name(), samples, atLeast)
 	window := int64(p.match.closed - p.match.opened)
-	p.inst.WindowNS, p.inst.Events, p.inst.Lost, p.inst.Blind = &window, &p.match.begins, &p.lost, p.Blind()
-	p.inst.Notes = append(p.inst.Notes, fmt.Sprintf("every event was copied: the reader took %v of CPU time", time.Duration(p.selfNS)))
+	unfinished := p.match.unfinished + p.match.pending()
+	p.inst.WindowNS, p.inst.Events, p.inst.Lost, p.inst.Blind = &window, &p.match.begins, &p.inWindow, p.Blind()
+	p.inst.SelfNS, p.inst.Unfinished = &p.selfNS, &unfinished
+	p.inst.Notes = append(p.inst.Notes, "every event was copied to a reader, and its CPU time is known; what the copying took of the workers' is not")
 	if own > 0 {
 		p.inst.Notes = append(p.inst.Notes, fmt.Sprintf("%d waits were the instrument's own and are left out", own))
 	}
@@ -385,9 +402,7 @@ func (p *perf) Blind() []string {
 	if s := FindSpinlocks().blind(); s != "" {
 		out = append(out, s)
 	}
-	if !p.stacks {
-		out = append(out, "which functions wait: no stacks were taken")
-	}
+	out = append(out, blindStacks(p.stacks, p.depth, "rows have no site")...)
 	return append(out,
 		"waits in user space's own locks (futex)",
 		"a semaphore (rwsem) that spinning got: its wait is traced only once it sleeps",

@@ -17,7 +17,7 @@ const (
 // sample is all waits of one kind that came one way.
 type sample struct {
 	flags     uint32
-	kthread   bool
+	who       string           // as in Lock.Where, before the stack tells more; "": a worker
 	frames    []kallsyms.Frame // innermost first
 	stackLost bool             // there was a stack, and it was lost
 	call      string           // the system call, where no stack was taken
@@ -71,7 +71,7 @@ func rowsOf(source string, samples []sample, atLeast bool) (rows []Row, own int6
 			own += s.count
 			continue
 		}
-		k := key{kind: Kind(s.flags), where: where(s.kthread, above)}
+		k := key{kind: Kind(s.flags), where: where(s.who, above)}
 		switch {
 		case at < len(s.frames):
 			names := namesOf(s.frames[at:])

@@ -19,13 +19,15 @@ const (
 
 // sight is what one thread was seen in.
 type sight struct {
-	site, kind, class string
+	site, kind, class, where string
 }
 
-// sampler looks at intervals. look gives every thread of the target once: nil
-// for a thread that waits for nothing.
+// sampler looks at intervals. look gives every worker's thread once: nil for
+// one that waits for nothing. The Go runtime's other threads, idle nearly all
+// the time, are not looked at.
 type sampler struct {
 	name   string
+	cpus   int // online; 0 unknown
 	blind  []string
 	look   func(Target) ([]*sight, error)
 	clock  func() time.Duration // CPU time of the calling thread
@@ -46,7 +48,7 @@ func (s *sampler) Name() string { return s.name }
 
 func (s *sampler) Start(t Target) error {
 	s.target = t
-	s.inst = record.Instrument{Name: "locks", Source: s.name}
+	s.inst = record.Instrument{Name: "locks", Source: s.name, CPUs: s.cpus}
 	return nil
 }
 
@@ -105,13 +107,10 @@ func (s *sampler) Stop() ([]Row, error) {
 		return nil, fmt.Errorf("lock source %s: the window was never opened", s.name)
 	}
 	window, self, rounds := int64(s.window), int64(s.took), s.rounds
-	s.inst.WindowNS, s.inst.SelfNS, s.inst.Calls, s.inst.Blind = &window, &self, &rounds, s.blind
-	if s.rounds > 0 {
-		s.inst.Notes = append(s.inst.Notes, fmt.Sprintf("every thread was looked at %d times in the window, once in %v on average", s.rounds, (s.window/time.Duration(s.rounds)).Round(time.Millisecond)))
-	}
+	s.inst.WindowNS, s.inst.SelfNS, s.inst.Calls, s.inst.Samples, s.inst.Blind = &window, &self, &rounds, &s.all, s.blind
 	var rows []Row
 	for x, n := range s.seen {
-		rows = append(rows, Row{Site: x.site, Kind: x.kind, Class: x.class, Where: record.InWorkers, Source: s.name, Samples: &n, SampleShare: &record.Ratio{N: n, Of: s.all}})
+		rows = append(rows, Row{Site: x.site, Kind: x.kind, Class: x.class, Where: x.where, Source: s.name, Samples: &n, SampleShare: &record.Ratio{N: n, Of: s.all}})
 	}
 	SortRows(rows)
 	return rows, nil

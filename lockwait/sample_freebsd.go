@@ -15,7 +15,7 @@ type kinfo struct{ sampler }
 
 func newKinfo() *kinfo {
 	k := &kinfo{}
-	k.sampler = sampler{name: "sample", look: lookKinfo, clock: threadCPU, blind: kinfoBlind}
+	k.sampler = sampler{name: "sample", cpus: ncpu(live()), look: lookKinfo, clock: threadCPU, blind: kinfoBlind}
 	return k
 }
 
@@ -42,9 +42,7 @@ func lookKinfo(t Target) ([]*sight, error) {
 		if err != nil {
 			continue // ended meanwhile
 		}
-		for _, k := range threads {
-			out = append(out, sightOfKinfo(k))
-		}
+		out = append(out, sightsOfKinfo(t, pid, threads)...)
 	}
 	return out, nil
 }

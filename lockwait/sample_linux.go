@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ type wchan struct {
 
 func newWchan() *wchan {
 	w := &wchan{root: "/proc"}
-	w.sampler = sampler{name: "sample", look: w.look, clock: threadCPU, blind: []string{
+	w.sampler = sampler{name: "sample", look: w.look, clock: threadCPU, cpus: onlineCount(), blind: []string{
 		"how often and how long: a sample is a thread seen asleep, no more",
 		"waits that spin: spinlocks, and mutexes before they sleep",
 		"whether a thread sleeps for data or for a lock: a stream's reader shows one function for both; D (uninterruptible) is a lock more often than S is",
@@ -56,12 +57,8 @@ func (w *wchan) Probe() error {
 func (w *wchan) look(t Target) ([]*sight, error) {
 	var out []*sight
 	for _, pid := range t.PIDs {
-		tasks, err := os.ReadDir(fmt.Sprintf("%s/%d/task", w.root, pid))
-		if err != nil {
-			continue // ended meanwhile
-		}
-		for _, task := range tasks {
-			dir := fmt.Sprintf("%s/%d/task/%s", w.root, pid, task.Name())
+		for _, tid := range w.threads(t, pid) {
+			dir := fmt.Sprintf("%s/%d/task/%d", w.root, pid, tid)
 			stat, err := os.ReadFile(dir + "/stat")
 			if err != nil {
 				continue
@@ -85,12 +82,32 @@ func (w *wchan) look(t Target) ([]*sight, error) {
 			if state == 'D' {
 				kind = "asleep (D)"
 			}
-			class := classOfFunctions([]string{name})
+			s := &sight{name, kind, classOfFunctions([]string{name}), record.InWorkers}
 			if strings.HasPrefix(name, "futex") {
-				class = record.ClassUser
+				s.class = record.ClassUser
+				if t.goroutines(pid) {
+					s.where = record.InRuntime // between goroutines
+				}
 			}
-			out = append(out, &sight{name, kind, class})
+			out = append(out, s)
 		}
 	}
 	return out, nil
+}
+
+// threads lists the threads of a process that work: those told, or all.
+func (w *wchan) threads(t Target, pid int) (tids []int) {
+	if len(t.Threads[pid]) > 0 {
+		return t.Threads[pid]
+	}
+	tasks, err := os.ReadDir(fmt.Sprintf("%s/%d/task", w.root, pid))
+	if err != nil {
+		return nil // ended meanwhile
+	}
+	for _, task := range tasks {
+		if tid, err := strconv.Atoi(task.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
 }

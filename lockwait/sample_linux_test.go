@@ -31,3 +31,25 @@ func TestWchan(t *testing.T) {
 		t.Errorf("sampling took %d of %d ns", *inst.SelfNS, *inst.WindowNS)
 	}
 }
+
+// Only the workers' own threads are looked at.
+func TestWchanOfWorkers(t *testing.T) {
+	var all, one int64
+	for pass, n := range []*int64{&all, &one} {
+		c := startLoad(t, "held")
+		s := newWchan()
+		var workers map[int][]int
+		if pass == 1 {
+			workers = map[int][]int{c.cmd.Process.Pid: {c.cmd.Process.Pid}}
+		}
+		watchTarget(t, s, c, workers)
+		i := s.Instrument()
+		if *i.Calls < 1 {
+			t.Skip("no round in a window of this length: the machine is too busy")
+		}
+		*n = *i.Samples / *i.Calls
+	}
+	if one != 1 || all < 1+threads {
+		t.Errorf("a round looked at %d threads where one works, and at %d where all may", one, all)
+	}
+}

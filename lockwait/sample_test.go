@@ -42,7 +42,7 @@ func TestSightsOfRecordedThreads(t *testing.T) {
 func TestSamplerKeepsItsShare(t *testing.T) {
 	var cpu time.Duration
 	s := &sampler{name: "sample", clock: func() time.Duration { cpu += 2 * time.Millisecond; return cpu }, look: func(Target) ([]*sight, error) {
-		return []*sight{nil, {"sbwait", "asleep", record.ClassSocket}}, nil
+		return []*sight{nil, {"sbwait", "asleep", record.ClassSocket, record.InWorkers}}, nil
 	}}
 	s.Start(Target{})
 	s.Open()

@@ -1,6 +1,8 @@
 package lockwait
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"udsbench/kallsyms"
@@ -18,6 +20,21 @@ func ownWait(above []kallsyms.Frame) bool {
 	return false
 }
 
+// fullDepth is how many frames tell in which context a wait was: a softirq under
+// a loopback send lies some twenty above the system call that caused it.
+const fullDepth = 32
+
+// blindStacks says what stacks of depth frames do not tell; 0 is the full depth.
+func blindStacks(taken bool, depth int, instead string) []string {
+	switch {
+	case !taken:
+		return []string{"which functions wait: no stacks were taken, " + instead, "softirqs and interrupts on a worker's time: their waits stand as the worker's"}
+	case depth > 0 && depth < fullDepth:
+		return []string{fmt.Sprintf("softirqs and interrupts on a worker's time, where a stack of %d frames ends before it shows them: their waits stand as the worker's", depth)}
+	}
+	return nil
+}
+
 // Where a stack came into the context that it is in, going outward from the
 // site: the first of these names decides.
 var contextNames = []struct {
@@ -30,20 +47,19 @@ var contextNames = []struct {
 	{record.InIRQ, []string{"asm_sysvec_", "sysvec_", "asm_common_interrupt", "common_interrupt", "__common_interrupt", "handle_irq", "gic_handle_irq", "el1_interrupt", "el0_interrupt", "el1h_64_irq", "el0t_64_irq", "hrtimer_interrupt", "asm_exc_nmi", "exc_nmi"}},
 }
 
-// where tells in which context the frames above a site ran.
-func where(kthread bool, above []kallsyms.Frame) string {
+// where tells in which context the frames above a site ran, of a thread that is
+// who: a worker where that is empty.
+func where(who string, above []kallsyms.Frame) string {
+	who = cmp.Or(who, record.InWorkers)
 	for _, f := range above {
 		for _, c := range contextNames {
 			if kallsyms.HasPrefix(f.Name, c.names) {
-				if kthread && c.where == record.InWorkers {
-					return record.InKthread
+				if c.where == record.InWorkers {
+					return who
 				}
 				return c.where
 			}
 		}
 	}
-	if kthread {
-		return record.InKthread
-	}
-	return record.InWorkers
+	return who
 }

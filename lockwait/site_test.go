@@ -48,7 +48,11 @@ func TestSites(t *testing.T) {
 		if Kind(flags) != f[0] {
 			t.Fatalf("%q: kind", line)
 		}
-		rows, own := rowsOf("test", []sample{{flags: flags, kthread: f[3] == record.InKthread, frames: frames, sums: sums{count: 1, total: 5, min: 5, max: 5}}}, false)
+		who := record.InWorkers
+		if f[3] == record.InKthread {
+			who = f[3]
+		}
+		rows, own := rowsOf("test", []sample{{flags: flags, who: who, frames: frames, sums: sums{count: 1, total: 5, min: 5, max: 5}}}, false)
 		if f[1] == "own" {
 			if own != 1 || len(rows) != 0 {
 				t.Errorf("%q: %d rows, %d own", line, len(rows), own)

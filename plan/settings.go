@@ -3,9 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -25,11 +23,8 @@ type Settings struct {
 	// the session lasts; "": nothing is asked for.
 	IdleLatency string
 
-	Instrument string // what instrumented runs, interleaved with the timed ones, look at: one of Instruments; "": there are none
+	Instrument string // what instrumented runs, interleaved with the timed ones, look at, see ParseInstrument; "": there are none
 }
-
-// Instruments are the values of Settings.Instrument but the empty one.
-var Instruments = []string{"locks", "sched", "sched+stacks", "counters", "all", "all+stacks"}
 
 // DefaultSettings hold where neither a suite nor a flag says otherwise. The
 // seed is fixed, so that the same flags give the same plan.
@@ -64,8 +59,8 @@ func (s *Settings) Set(flag, value string) (err error) {
 		n, err = Int(flag, value, 0, 1_000_000)
 		s.IdleLatency = strconv.Itoa(n)
 	case "instrument":
-		if !slices.Contains(Instruments, value) {
-			return &UsageError{flag, value, "give one of " + strings.Join(Instruments, ", ")}
+		if _, err := ParseInstrument(value); err != nil {
+			return err
 		}
 		s.Instrument = value
 	default:

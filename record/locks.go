@@ -15,6 +15,7 @@ const (
 // The values of Lock.Where: who waited.
 const (
 	InWorkers = "workers"   // a worker, in a system call or fault of its own
+	InRuntime = "runtime"   // another thread of a worker's process: the Go runtime's, not the load's
 	InSoftirq = "softirq"   // a softirq that ran on a worker's time
 	InIRQ     = "interrupt" // an interrupt handler on a worker's time
 	InKthread = "kthread"   // a kernel thread, whomever it worked for
@@ -71,18 +72,28 @@ type LockStack struct {
 
 // Instrument is what watched an instrumented run, and its price.
 type Instrument struct {
-	Name     string            `json:"name"`               // locks, sched
-	Source   string            `json:"source"`             // which of its sources, by name
-	Refused  map[string]string `json:"refused,omitempty"`  // better sources, and why they were not available
-	Blind    []string          `json:"blind,omitempty"`    // what it cannot see here
-	Diagnose bool              `json:"diagnose,omitempty"` // this kernel is for diagnosis: no time on it means anything for another
+	Name     string            `json:"name"`                // locks, sched
+	Source   string            `json:"source"`              // which of its sources, by name
+	Options  string            `json:"options,omitempty"`   // as they were given: nostacks, depth=8, source=perf, joined by +
+	Refused  map[string]string `json:"refused,omitempty"`   // better sources, and why they were not available
+	Blind    []string          `json:"blind,omitempty"`     // what it cannot see here
+	Diagnose bool              `json:"diagnose,omitempty"`  // this kernel is for diagnosis: no time on it means anything for another
+	NoStacks bool              `json:"no_stacks,omitempty"` // sites are system calls, not functions
 	WindowNS *int64            `json:"window_ns,omitempty"`
 	CPUs     int               `json:"cpus,omitempty"` // online CPUs: window × CPUs are all CPU-seconds
 	Events   *int64            `json:"events,omitempty"`
 	Lost     *int64            `json:"lost,omitempty"` // events that did not reach the sums
-	SelfNS   *int64            `json:"self_ns,omitempty"`
-	Calls    *int64            `json:"calls,omitempty"`
-	Notes    []string          `json:"notes,omitempty"`
+	// Waits that had begun and not ended when the window closed; in no row.
+	Unfinished        *int64 `json:"unfinished,omitempty"`
+	UnfinishedFutexes *int64 `json:"unfinished_futexes,omitempty"` // of workers
+	// Threads looked at, each time anew, by a source that samples: the whole of
+	// every sample_share.
+	Samples *int64 `json:"samples,omitempty"`
+	// How this kernel waits for spinlocks, which decides what of it is traced.
+	Spinlocks string   `json:"spinlocks,omitempty"`
+	SelfNS    *int64   `json:"self_ns,omitempty"`
+	Calls     *int64   `json:"calls,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
 }
 
 // Sleep is why workers slept: all sleeps at one site.

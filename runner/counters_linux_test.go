@@ -17,7 +17,7 @@ func TestCounters(t *testing.T) {
 		t.Skip("needs CAP_PERFMON")
 	}
 	o := options(t)
-	o.Window, o.Instrument = 400*time.Millisecond, "counters"
+	o.Window, o.Instrument = 400*time.Millisecond, &Instrument{Counters: true}
 	r := measure(t, cell(record.Cell{Workload: "fanin", Parallel: 3, ServerModel: "thread"}), o)
 	if why := r.Unavailable["counters"]; why != "" {
 		t.Fatal(why)

@@ -18,24 +18,32 @@ type instrument interface {
 	stop(*record.Run) error // fills the record
 }
 
+// Instrument is what looks at an instrumented run.
+type Instrument struct {
+	Locks, Sched, Counters bool
+
+	LockOptions lockwait.Options
+	SleepStacks bool // sites of sleeps are functions, at twice the price
+}
+
 // instruments starts what the options ask for. What cannot run here is absent
 // from the record, with the reason and what would grant it.
 func (r *run) instruments() {
-	what, stacks := strings.CutSuffix(r.opt.Instrument, "+stacks")
-	want := func(name string) bool { return what == name || what == "all" }
-	if r.opt.Instrument != "" {
-		r.rec.Kind = record.Instrumented
-		r.switchCauses()
+	i := r.opt.Instrument
+	if i == nil {
+		return
 	}
-	if want("locks") {
-		l, err := r.lockSource()
+	r.rec.Kind = record.Instrumented
+	r.switchCauses()
+	if i.Locks {
+		l, err := r.lockSource(i.LockOptions)
 		r.looking("locks", l, err)
 	}
-	if want("sched") {
-		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Stacks: stacks})
+	if i.Sched {
+		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Stacks: i.SleepStacks})
 		r.looking("sched", schedInstrument{t, r.tids(), r.opt.Distance}, err)
 	}
-	if want("counters") {
+	if i.Counters {
 		c, err := r.counterSet()
 		r.looking("counters", c, err)
 	}
@@ -59,19 +67,32 @@ func (r *run) looking(name string, i instrument, err error) {
 	r.watching = append(r.watching, i)
 }
 
-func (r *run) lockSource() (instrument, error) {
-	s, refused, err := lockwait.Choose(lockwait.Options{})
+func (r *run) lockSource(o lockwait.Options) (instrument, error) {
+	s, refused, err := lockwait.Choose(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Start(lockwait.Target{PIDs: r.pids(), PGID: r.home.Group}); err != nil {
+	if err := s.Start(lockwait.Target{PIDs: r.pids(), PGID: r.home.Group, Threads: r.threads()}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name(), err)
 	}
-	return lockInstrument{s, refused}, nil
+	return lockInstrument{s, o, refused}, nil
+}
+
+// threads are the workers' threads by process. All are there: every worker is
+// ready. A process of goroutines has none.
+func (r *run) threads() map[int][]int {
+	m := map[int][]int{}
+	for i := range r.workers() {
+		if slot := r.memory.Slot(i); slot.TID != 0 {
+			m[int(slot.PID)] = append(m[int(slot.PID)], int(slot.TID))
+		}
+	}
+	return m
 }
 
 type lockInstrument struct {
 	lockwait.Source
+	options lockwait.Options
 	refused map[string]string
 }
 
@@ -81,7 +102,10 @@ func (l lockInstrument) stop(rec *record.Run) error {
 		return err
 	}
 	i := l.Instrument()
-	i.Refused = l.refused
+	i.Refused, i.Options = l.refused, l.options.String()
+	for _, name := range l.options.Unused(i.Source) {
+		i.Notes = append(i.Notes, name+" does not apply: source "+i.Source+" has no such option")
+	}
 	rec.Locks = rows
 	rec.Instruments = append(rec.Instruments, i)
 	return nil

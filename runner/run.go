@@ -25,7 +25,7 @@ type Options struct {
 	Exe        string                // binary to start workers from
 	CPUs       []int                 // of each worker, clients first; -1 free; nil: all free
 	Spare      []int                 // CPUs that no worker is pinned to, where the coordinator may go
-	Instrument string                // "", locks, sched, counters or all, the last and sched with +stacks or without: the run is an instrumented one
+	Instrument *Instrument           // what looks at the run, which is an instrumented one then; nil: nothing does
 	Distance   func(a, b int) string // names how far two CPUs are apart, for what moved between them; may be nil
 	Accounting record.Accounting     // of CPU time, by this kernel
 	Idle       *int64                // µs, what --idle-latency holds; nil: nothing

@@ -38,10 +38,11 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 struct pt_regs___amd64 {
-	unsigned long orig_ax, di;
+	unsigned long orig_ax, di, si;
 } __attribute__((preserve_access_index));
 
 struct pt_regs___arm64 {
+	u64 regs[31];
 	u64 orig_x0;
 	s32 syscallno;
 } __attribute__((preserve_access_index));
@@ -56,15 +57,26 @@ const volatile u32 cfg_futex = ~0;   // number of the futex system call
 volatile u64 opened;
 volatile u64 closed;
 
-// Who waits.
-enum { NOBODY, WORKER, KTHREAD };
+// Who waits. RUNTIME is a thread of a worker's process that is no worker: the
+// Go runtime's.
+enum { NOBODY, WORKER, KTHREAD, RUNTIME };
 
+// The workers' processes, and which of their threads are workers: those in
+// tids; any, by turns (goroutines); or all, as nobody told.
+enum { LISTED = 1, GOROUTINES, ALL };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, u32);
 	__type(value, u32);
 	__uint(max_entries, 4096);
 } tgids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, u32);
+	__type(value, u32);
+	__uint(max_entries, 4096);
+} tids SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -102,6 +114,8 @@ struct counters {
 	u64 lost_addrs;    // no room for another address
 	u64 lost_stacks;   // two stacks in one slot of the kernel's table
 	u64 given_up;      // the wait ended without the lock
+	u64 unfinished;    // it began before the close and ended after it
+	u64 unfinished_futexes; // of workers, likewise
 	u64 lost_threads;  // no room for another thread
 };
 
@@ -146,27 +160,32 @@ static __always_inline int open_at(u64 t)
 
 static __always_inline u32 who(struct task_struct *t)
 {
-	u32 tgid = t->tgid;
+	u32 tgid = t->tgid, tid = t->pid, *which = bpf_map_lookup_elem(&tgids, &tgid);
 
-	if (bpf_map_lookup_elem(&tgids, &tgid))
+	if (!which)
+		return t->flags & PF_KTHREAD ? KTHREAD : NOBODY;
+	if (*which != LISTED || bpf_map_lookup_elem(&tids, &tid))
 		return WORKER;
-	return t->flags & PF_KTHREAD ? KTHREAD : NOBODY;
+	return RUNTIME;
 }
 
 // system_call gives the number of the system call that t is in; negative or a
-// trap number where it came into the kernel otherwise.
-static __always_inline s32 system_call(struct task_struct *t, u64 *arg)
+// trap number where it came into the kernel otherwise. arg takes its first two
+// arguments.
+static __always_inline s32 system_call(struct task_struct *t, u64 arg[2])
 {
 	void *regs = (void *)bpf_task_pt_regs(t);
 	struct pt_regs___amd64 *x = regs;
 	struct pt_regs___arm64 *a = regs;
 
 	if (bpf_core_field_exists(x->orig_ax)) {
-		*arg = x->di;
+		arg[0] = x->di;
+		arg[1] = x->si;
 		return x->orig_ax;
 	}
 	if (bpf_core_field_exists(a->syscallno)) {
-		*arg = a->orig_x0;
+		arg[0] = a->orig_x0;
+		arg[1] = a->regs[1];
 		return a->syscallno;
 	}
 	return -1;
@@ -215,6 +234,7 @@ struct wait {
 	u64 since, lock;
 	u32 flags, who;
 	s32 stack, call;
+	u32 tid, pad;
 };
 
 struct wait_key {
@@ -277,8 +297,15 @@ static __always_inline void account(struct wait *w, u64 now)
 	struct sums *s;
 	u32 one = 1;
 
-	if (!open_at(now))
+	if (!open_at(now)) {
+		if (closed && w->since < closed && now >= closed) {
+			if (w->flags != FUTEX)
+				COUNT(unfinished);
+			else if (w->who == WORKER)
+				COUNT(unfinished_futexes);
+		}
 		return;
+	}
 	a.lock = w->lock;
 	a.wait.flags = w->flags;
 	a.wait.who = w->who;
@@ -301,14 +328,14 @@ static __always_inline void account(struct wait *w, u64 now)
 
 static __always_inline void describe(void *ctx, struct task_struct *t, struct wait *w)
 {
-	u64 arg;
+	u64 arg[2];
 
 	w->stack = -1;
 	w->call = -1;
 	if (cfg_lock_stacks)
 		w->stack = stack_of(ctx);
-	else if (w->who == WORKER)
-		w->call = system_call(t, &arg);
+	else if (w->who != KTHREAD)
+		w->call = system_call(t, arg);
 	// Last: taking the stack takes longer than many waits.
 	w->since = bpf_ktime_get_ns();
 }
@@ -323,10 +350,10 @@ int contention_begin(u64 *ctx)
 	if (!w)
 		return 0;
 	if (open_at(bpf_ktime_get_ns())) {
-		if (w == WORKER)
-			COUNT(begins);
-		else
+		if (w == KTHREAD)
 			COUNT(begins_kthread);
+		else
+			COUNT(begins);
 	}
 	if (flags & LCB_F_SPIN && !(flags & LCB_F_MUTEX)) {
 		struct spinning *s = bpf_map_lookup_elem(&spinners, &zero);
@@ -346,6 +373,7 @@ int contention_begin(u64 *ctx)
 				s->at[i].lock = lock;
 				s->at[i].flags = flags;
 				s->at[i].who = w;
+				s->at[i].tid = tid;
 				s->n = i + 1;
 				describe(ctx, t, &s->at[i]);
 				return 0;
@@ -362,9 +390,13 @@ int contention_begin(u64 *ctx)
 	}
 	struct wait fresh = {.lock = lock, .flags = flags, .who = w};
 	describe(ctx, t, &fresh);
-	if (old)
+	if (old) {
+		// One wait inside another, or one whose end was lost: a thread
+		// has room for one.
+		if (old->lock && open_at(fresh.since))
+			COUNT(lost_begins);
 		*old = fresh;
-	else if (bpf_map_update_elem(&sleepers, &tid, &fresh, BPF_ANY))
+	} else if (bpf_map_update_elem(&sleepers, &tid, &fresh, BPF_ANY))
 		COUNT(lost_begins);
 	return 0;
 }
@@ -386,7 +418,7 @@ int contention_end(u64 *ctx)
 	if (s) {
 #pragma clang loop unroll(full)
 		for (int i = DEPTH - 1; i >= 0; i--) {
-			if (i < s->n && s->at[i].lock == lock) {
+			if (i < s->n && s->at[i].lock == lock && s->at[i].tid == tid) {
 				// What lies above lost its end.
 				s->n = i;
 				account(&s->at[i], now);
@@ -407,30 +439,33 @@ int contention_end(u64 *ctx)
 
 // ---- futexes: the waits of user space's own locks. A wait is the time off
 // the CPU, sleeping and then runnable, of a thread that futex(2) put to sleep.
+// An idle thread of the Go runtime sleeps there too (RUNTIME), as goroutines'
+// threads do between goroutines. A worker that has nothing to do until a time
+// (--rate) waits there as well, by a call of its own (pingpong/memory_linux.go):
+// that is no lock, and is left out.
+#define FUTEX_WAIT_BITSET 9 // of a shared word, include/uapi/linux/futex.h
 
 SEC("tp_btf/sched_switch")
 int futex_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	u32 tid = prev->pid, tgid = prev->tgid, preempt = (_Bool)ctx[0], state = ctx[3];
+	u32 tid = prev->pid, tgid = prev->tgid, preempt = (_Bool)ctx[0], state = ctx[3], *which;
 	struct wait *w;
 	u64 now = 0;
 
-	if (!preempt && state && !(state & TASK_GONE) && bpf_map_lookup_elem(&tgids, &tgid)) {
-		u64 word = 0;
-		if (system_call(prev, &word) == cfg_futex) {
-			struct wait f = {.flags = FUTEX, .who = WORKER, .stack = -1, .call = cfg_futex};
+	if (!preempt && state && !(state & TASK_GONE) && (which = bpf_map_lookup_elem(&tgids, &tgid))) {
+		u64 arg[2] = {};
+		if (system_call(prev, arg) == cfg_futex && (u32)arg[1] != FUTEX_WAIT_BITSET) {
+			struct wait f = {.flags = FUTEX, .stack = -1, .call = cfg_futex, .tid = tid};
+			f.who = *which == GOROUTINES ? RUNTIME : who(prev);
 			// Private futexes of two processes can have one address.
-			f.lock = word ^ (u64)tgid << 48;
+			f.lock = arg[0] ^ (u64)tgid << 48;
 			f.since = now = bpf_ktime_get_ns();
 			if (bpf_map_update_elem(&futexes, &tid, &f, BPF_ANY))
 				COUNT(lost_begins);
 		}
 	}
 	tid = next->pid;
-	tgid = next->tgid;
-	if (!bpf_map_lookup_elem(&tgids, &tgid))
-		return 0;
 	w = bpf_map_lookup_elem(&futexes, &tid);
 	if (w && w->lock) {
 		account(w, now ? now : bpf_ktime_get_ns());
@@ -594,7 +629,7 @@ int sched_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u32 preempt = (_Bool)ctx[0], state = ctx[3], cpu = bpf_get_smp_processor_id();
-	u64 now = bpf_ktime_get_ns(), arg;
+	u64 now = bpf_ktime_get_ns(), arg[2];
 	struct thread *th = thread(prev);
 
 	if (th) {
@@ -621,7 +656,7 @@ int sched_switch(u64 *ctx)
 			th->deep = !!(state & TASK_UNINTERRUPTIBLE);
 			if (cfg_sched_stacks)
 				th->stack = stack_of(ctx);
-			th->call = system_call(prev, &arg);
+			th->call = system_call(prev, arg);
 		}
 	}
 	th = thread(next);

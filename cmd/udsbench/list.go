@@ -155,6 +155,7 @@ func list(out io.Writer) error {
 		fmt.Fprintf(w, "  %s\t%s\n", p[0], p[1])
 	}
 	w.Flush()
+	listInstruments(out)
 	fmt.Fprintln(out, "\nsuites")
 	w = tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	names := suite.Names()

@@ -65,7 +65,7 @@ var settingHelp = map[string]string{
 	"ops":        "end a run after so many operations a client, instead of a time",
 	"seed":       "of the order of runs",
 	"paired":     "a flag whose values take turns in short slices, all alive together (transport, model, …), or nothing for A/A",
-	"instrument": "interleave runs that look at locks, sched, counters or all with the timed ones; sched+stacks and all+stacks tell by function why workers slept, and cost more",
+	"instrument": "interleave runs that look at locks, sched, counters or all with the timed ones; with options: sched+stacks, locks+nostacks, locks+depth=N, locks+source=NAME (udsbench list explains them)",
 
 	"idle-latency": "keep CPUs out of idle states that take longer to wake from, in µs (0: out of all)",
 }
@@ -204,6 +204,9 @@ func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Pl
 		return nil, err
 	}
 	p.Rungs = ladder
+	if err := checkInstrument(p.Instrument, false); err != nil {
+		return nil, err
+	}
 	for _, c := range p.Cells {
 		if err := runner.CheckSlices(time.Duration(p.WindowNS), time.Duration(p.SliceNS)); err != nil && p.Ops == 0 {
 			return nil, &plan.UsageError{Flag: "slice", Value: time.Duration(p.SliceNS).String(), Why: err.Error()}
@@ -302,6 +305,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		fmt.Fprintf(os.Stderr, "udsbench: removed %s, which a killed run had left behind\n", dir)
 	}
 	if p != nil {
+		if err := checkInstrument(p.Instrument, true); err != nil {
+			return err
+		}
 		if param, value, err := runner.TryKnobs(exe, p.Cells); err != nil {
 			return &plan.UsageError{Flag: "param " + param, Value: value, Why: err.Error()}
 		}
@@ -323,6 +329,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		journal: j, plan: j.Plan(), machine: machine, env: env, exe: exe,
 		out: cmd.OutOrStdout(), json: f.json, explain: f.explain, runs: j.Earlier(),
 		warnings: append(j.Warnings(), env.Warnings()...),
+	}
+	if err := checkInstrument(s.plan.Instrument, true); err != nil { // of a session that is carried on with
+		return err
 	}
 	if hold == nil {
 		if hold, err = holdIdle(s.plan); err != nil { // of a session that is carried on with
@@ -497,7 +506,11 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 		Accounting: accounting(s.env), Idle: s.idle, Distance: s.machine.Class,
 	}
 	if step.Instrumented {
-		opt.Instrument = s.plan.Instrument
+		i, err := plan.ParseInstrument(s.plan.Instrument)
+		if err != nil {
+			return opt, err
+		}
+		opt.Instrument = watched(i)
 	}
 	p, err := runner.Place(s.machine, cell)
 	if err == nil {
