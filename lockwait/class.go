@@ -78,19 +78,19 @@ func classOfFunctions(names []string) string {
 }
 
 // classOfLock gives the class of a FreeBSD lock by its name and, where that
-// says nothing, by the source files that take it.
+// says nothing, by the first of the source files that does: those that take it,
+// where it was waited for longest first.
 func classOfLock(name string, files ...string) string {
 	for _, r := range freebsdRules() {
-		place, isPlace := strings.CutPrefix(r.pattern, "@")
-		if !isPlace {
-			if r.fits(name) {
-				return r.class
-			}
-			continue
+		if !strings.HasPrefix(r.pattern, "@") && r.fits(name) {
+			return r.class
 		}
-		for _, f := range files {
-			if strings.HasPrefix(place, "/") && strings.Contains(f, place) ||
-				!strings.HasPrefix(place, "/") && strings.HasPrefix(path.Base(f), place) {
+	}
+	for _, f := range files {
+		for _, r := range freebsdRules() {
+			place, isPlace := strings.CutPrefix(r.pattern, "@")
+			if isPlace && (strings.HasPrefix(place, "/") && strings.Contains(f, place) ||
+				!strings.HasPrefix(place, "/") && strings.HasPrefix(path.Base(f), place)) {
 				return r.class
 			}
 		}

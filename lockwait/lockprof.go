@@ -1,6 +1,7 @@
 package lockwait
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,13 @@ import (
 type Sysctl interface {
 	sysctl.Reader
 	Set(name string, value int32) error
+	// Once reads a text of at most room bytes in a single call. It is errRoom
+	// where the text is longer.
+	Once(name string, room int) (string, error)
 }
+
+// errRoom says that a variable's text is longer than the room for it.
+var errRoom = errors.New("longer than the room for it")
 
 // lockprofColumns are the columns of debug.lock.prof.stats, LOCK_PROFILING(9),
 // sys/kern/subr_lock.c. Times are microseconds.
@@ -84,13 +91,13 @@ func ParseLockProf(text string) ([]Row, error) {
 	rows := make([]Row, 0, len(order))
 	for _, k := range order {
 		row := byKey[k]
+		slices.SortStableFunc(row.Points, func(a, b record.LockPoint) int { return cmp.Compare(*b.TotalNS, *a.TotalNS) })
 		var files []string
 		for _, p := range row.Points {
 			f, _, _ := strings.Cut(p.At, ":")
 			files = append(files, f)
 		}
 		row.Class = classOfLock(row.Site, files...)
-		slices.SortStableFunc(row.Points, func(a, b record.LockPoint) int { return int(*b.TotalNS - *a.TotalNS) })
 		count, acquired := int64(row.Columns["cnt_lock"]), int64(row.Columns["count"])
 		row.Count, row.Acquired = &count, &acquired
 		row.TotalNS = microseconds(row.Columns["wait_total"])
@@ -114,6 +121,7 @@ func ParseLockProf(text string) ([]Row, error) {
 type lockprof struct {
 	sys       Sysctl
 	contested bool // count contested acquisitions only: cheaper
+	pause     func(time.Duration)
 	was       map[string]int64
 	rejected  int64 // records that the kernel had lost before the window; -1 unknown
 	rows      []Row
@@ -132,6 +140,10 @@ func ncpu(sys sysctl.Reader) int {
 		return 0
 	}
 	return int(n)
+}
+
+func newLockProf(sys Sysctl, contested bool) *lockprof {
+	return &lockprof{sys: sys, contested: contested, pause: time.Sleep}
 }
 
 func (l *lockprof) Name() string { return "lockprof" }
@@ -181,20 +193,17 @@ func (l *lockprof) Start(Target) error {
 			}
 		}
 	}
-	return nil
+	return l.sys.Set(prof+"reset", 1)
 }
 
+// Open switches it on. That alone resets the statistics, which takes its time
+// (enable_lock_prof in sys/kern/subr_lock.c): the window begins when it is done.
 func (l *lockprof) Open() error {
-	if err := l.sys.Set(prof+"reset", 1); err != nil {
-		return err
-	}
-	// It counts since boot: no reset clears it (lock_prof_reset in sys/kern/subr_lock.c).
+	// It counts since boot: no reset clears it.
 	l.rejected = -1
 	if n, err := sysctl.Int(l.sys, prof+"rejected"); err == nil {
 		l.rejected = n
 	}
-	// Switching it on resets once more, and waits for every CPU to notice: the
-	// window begins when it is done.
 	if err := l.sys.Set(prof+"enable", 1); err != nil {
 		return err
 	}
@@ -236,7 +245,7 @@ func (l *lockprof) Stop() ([]Row, error) {
 func (l *lockprof) read() ([]Row, error) {
 	// Lost rows first: reading the statistics must not be able to add any.
 	rejected, rerr := sysctl.Int(l.sys, prof+"rejected")
-	text, err := l.sys.Get(prof + "stats")
+	text, err := l.stats()
 	if err != nil {
 		return nil, err
 	}
@@ -265,11 +274,34 @@ func (l *lockprof) read() ([]Row, error) {
 	return seen, nil
 }
 
+// The kernel marks each row with the tick in which it printed it and leaves out
+// rows that have this tick's mark already (lock_prof_type_stats in
+// sys/kern/subr_lock.c): a second reading within a tick gives a table that has a
+// header and no rows. So that the size must not be asked for first, as reading a
+// text usually does.
+const (
+	statsRoom    = 1 << 20                // some 8,000 rows
+	statsRoomMax = 64 << 20               //
+	statsPause   = 300 * time.Millisecond // over two ticks of the longest: kern.hz is 8 or more
+)
+
+// stats reads the table: at once, or else again when the tick is surely over.
+func (l *lockprof) stats() (string, error) {
+	for room := statsRoom; ; room *= 4 {
+		text, err := l.sys.Once(prof+"stats", room)
+		if !errors.Is(err, errRoom) || room >= statsRoomMax {
+			return text, err
+		}
+		l.pause(statsPause)
+	}
+}
+
 func (l *lockprof) Blind() []string {
 	out := []string{
 		"who waited: it counts for the whole machine, by name of lock, not by lock",
 		"how often a lock was waited for while held (cnt_hold): this kernel does not count it",
-		"waits and holds under a microsecond at a time, which count as 0; waits that end after the window, as they are charged when the lock is released",
+		"a row's last microsecond: its sums are cut to whole ones",
+		"waits that end after the window: a wait is noted when the lock is had, and charged when it is released",
 	}
 	if l.contested {
 		out = append(out, "acquisitions without a wait, and true mean hold times (contested_only)")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"udsbench/record"
 	"udsbench/sysctl"
@@ -94,12 +95,32 @@ func TestLockProfClasses(t *testing.T) {
 	for _, c := range []struct{ site, kind, class string }{
 		{"so_rcv", "sleep mutex", record.ClassSocket}, {"so_rcv_sx", "sx", record.ClassSocket}, {"unp", "sleep mutex", record.ClassSocket}, {"unp_defer", "sleep mutex", record.ClassSocket},
 		{"sched lock 0", "spin mutex", record.ClassScheduler}, {"sleepq chain", "spin mutex", record.ClassScheduler}, {"umtxql", "sleep mutex", record.ClassUser},
+		{"process lock", "sleep mutex", record.ClassOther}, {"socket", "sleep mutex", record.ClassSocket},
 		{"vmobject", "rw", record.ClassMemory}, {"vm page free queue", "sleep mutex", record.ClassMemory}, {"vm map (user)", "sx", record.ClassMemory}, {"nd6 list", "rw", record.ClassNet},
 	} {
 		if r := find(rows, c.site, c.kind); r == nil {
 			t.Errorf("no %s %q", c.kind, c.site)
 		} else if r.Class != c.class {
 			t.Errorf("%s %q is class %s, want %s", c.kind, c.site, r.Class, c.class)
+		}
+	}
+}
+
+// A name says what a lock is for, in whatever files it was met.
+func TestLockProfClassesAgree(t *testing.T) {
+	names, _ := filepath.Glob("testdata/lockprof/lock_prof_stats.*")
+	classes := map[string]string{}
+	for _, n := range names {
+		rows, err := ParseLockProf(recordedProf(t, filepath.Base(n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			lock := r.Kind + ":" + r.Site
+			if was, seen := classes[lock]; seen && was != r.Class {
+				t.Errorf("%s: %s is class %s, elsewhere %s", n, lock, r.Class, was)
+			}
+			classes[lock] = r.Class
 		}
 	}
 }
@@ -143,16 +164,29 @@ type fakeProf struct {
 	log   []string
 	deny  bool
 	loses int32 // records rejected while it profiles
+
+	tick, printed int // of the clock; in which the rows were printed last
+}
+
+// Once prints each row in the first reading of a tick alone, whatever came of
+// that reading.
+func (f *fakeProf) Once(name string, room int) (string, error) {
+	f.log = append(f.log, "read stats")
+	if name != prof+"stats" || f.ints[prof+"enable"] != 0 {
+		return "", errors.New("another variable, or read while profiling")
+	}
+	text := f.stats
+	if f.printed == f.tick {
+		text = strings.Join(strings.SplitAfter(text, "\n")[:2], "")
+	}
+	f.printed = f.tick
+	if len(text) > room {
+		return "", fmt.Errorf("%s: %w", name, errRoom)
+	}
+	return text, nil
 }
 
 func (f *fakeProf) Get(name string) (string, error) {
-	if name == prof+"stats" {
-		f.log = append(f.log, "read stats")
-		if f.ints[prof+"enable"] != 0 {
-			return "", errors.New("read while profiling")
-		}
-		return f.stats, nil
-	}
 	v, ok := f.ints[name]
 	if !ok {
 		return "", fmt.Errorf("%s: %w", name, sysctl.ErrNotExist)
@@ -176,7 +210,7 @@ func (f *fakeProf) Set(name string, v int32) error {
 }
 
 func newFakeProf(t *testing.T) *fakeProf {
-	return &fakeProf{stats: recordedProf(t, "lock_prof_stats.ule.contend.txt"), ints: map[string]int32{
+	return &fakeProf{tick: 1, stats: recordedProf(t, "lock_prof_stats.ule.contend.txt"), ints: map[string]int32{
 		"hw.ncpu": 8, prof + "enable": 0, prof + "reset": 0, prof + "rejected": 3, prof + "contested_only": 0, prof + "skipspin": 1,
 	}}
 }
@@ -185,7 +219,7 @@ func TestLockProfSource(t *testing.T) {
 	for _, contested := range []bool{false, true} {
 		f := newFakeProf(t)
 		f.loses = 2 // beside 3 before
-		l := &lockprof{sys: f, contested: contested}
+		l := newLockProf(f, contested)
 		if err := l.Probe(); err != nil {
 			t.Fatal(err)
 		}
@@ -223,14 +257,36 @@ func TestLockProfSource(t *testing.T) {
 	}
 }
 
+// A table that has no room at once is read again, and not within the tick.
+func TestLockProfRoom(t *testing.T) {
+	f := newFakeProf(t)
+	header, row, _ := strings.Cut(strings.TrimRight(f.stats, "\n\x00")[1:], "\n")
+	for len(f.stats) <= statsRoom {
+		f.stats += row + "\n"
+	}
+	l := newLockProf(f, false)
+	l.pause = func(d time.Duration) { f.tick += int(d / (125 * time.Millisecond)) }
+	text, err := l.stats()
+	if err != nil || len(text) != len(f.stats) {
+		t.Errorf("%d of %d bytes, %v", len(text), len(f.stats), err)
+	}
+	if log := strings.Join(f.log, " "); log != "read stats read stats" {
+		t.Errorf("it was asked for %s", log)
+	}
+	// So it goes who reads twice at once.
+	if text, err := f.Once(prof+"stats", statsRoomMax); err != nil || strings.TrimSpace(text) != strings.TrimSpace(header) {
+		t.Errorf("%.100q, %v", text, err)
+	}
+}
+
 func TestLockProfAbsentOrRefused(t *testing.T) {
-	absent := &lockprof{sys: &fakeProf{ints: map[string]int32{}}}
+	absent := newLockProf(&fakeProf{ints: map[string]int32{}}, false)
 	if err := absent.Probe(); err == nil || !strings.Contains(err.Error(), "LOCK_PROFILING") {
 		t.Errorf("without the kernel's option: %v", err)
 	}
 	f := newFakeProf(t)
 	f.deny = true
-	if err := (&lockprof{sys: f}).Probe(); err == nil || !strings.Contains(err.Error(), "root") {
+	if err := newLockProf(f, false).Probe(); err == nil || !strings.Contains(err.Error(), "root") {
 		t.Errorf("without the right: %v", err)
 	}
 }

@@ -5,5 +5,5 @@ var tunable = map[string][]string{"": {"contested"}, "lockprof": {"contested"}}
 
 // sources lists what FreeBSD has, the best first.
 func sources(o Options) []Source {
-	return []Source{&lockprof{sys: live(), contested: o.Contested}, newDTrace(), newKinfo()}
+	return []Source{newLockProf(live(), o.Contested), newDTrace(), newKinfo()}
 }

@@ -2,6 +2,7 @@ package lockwait
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,4 +26,19 @@ func (liveSysctl) Set(name string, value int32) error {
 		return fmt.Errorf("%s: %w", name, errno)
 	}
 	return nil
+}
+
+// Once is __sysctlbyname(2) with the whole room for the value.
+func (liveSysctl) Once(name string, room int) (string, error) {
+	n, value, length := []byte(name), make([]byte, room), uintptr(room)
+	_, _, errno := unix.Syscall6(unix.SYS___SYSCTLBYNAME,
+		uintptr(unsafe.Pointer(&n[0])), uintptr(len(n)),
+		uintptr(unsafe.Pointer(&value[0])), uintptr(unsafe.Pointer(&length)), 0, 0)
+	switch errno {
+	case 0:
+		return strings.TrimRight(string(value[:length]), "\x00"), nil
+	case unix.ENOMEM:
+		return "", fmt.Errorf("%s: %w", name, errRoom)
+	}
+	return "", fmt.Errorf("%s: %w", name, errno)
 }
