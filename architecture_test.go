@@ -1,10 +1,13 @@
 package udsbench_test
 
 import (
+	"go/scanner"
+	"go/token"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -77,39 +80,85 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// portable lists the files that both systems build, without tests. Readers of
-// recorded trees and outputs are left out, since those are inputs like any
-// other, and what only ever runs on Linux, to test it.
-func portable(t *testing.T) map[string]string {
+// portable gives the words of the files that both systems build, without tests
+// and without what only ever runs on Linux, to test it.
+func portable(t *testing.T) map[string][]word {
 	out, err := exec.Command("git", "ls-files", "*.go").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	exceptions := []string{"topology/", "environ/", "lockwait/", "kallsyms/", "pid1/internal/", "scripts/"}
-	files := map[string]string{}
+	files := map[string][]word{}
 	for _, name := range strings.Fields(string(out)) {
 		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "_linux") || strings.Contains(name, "_freebsd") ||
-			slices.ContainsFunc(exceptions, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
+			strings.HasPrefix(name, "pid1/internal/") || strings.HasPrefix(name, "scripts/") {
 			continue
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {
 			continue // deleted, not committed yet
 		}
-		files[name] = string(text)
+		if strings.Contains(string(text), "//go:build linux") {
+			continue
+		}
+		files[name] = words(text)
 	}
 	return files
 }
 
+// word is a token of Go; a string's text is what it means, not how it is quoted.
+type word struct {
+	kind token.Token
+	text string
+	line int
+}
+
+func words(source []byte) (all []word) {
+	var s scanner.Scanner
+	set := token.NewFileSet()
+	s.Init(set.AddFile("", -1, len(source)), source, nil, 0)
+	for {
+		pos, kind, text := s.Scan()
+		if kind == token.EOF {
+			return all
+		}
+		if kind == token.STRING {
+			text, _ = strconv.Unquote(text)
+		}
+		all = append(all, word{kind, text, set.Position(pos).Line})
+	}
+}
+
+// readers are the portable files that read what one system's kernel says of
+// itself, from recordings of it as well.
+var readers = []string{"topology/sysfs.go", "topology/cpuset.go", "topology/tree.go", "environ/freebsd.go"}
+
+// ofOneSystem is a path that only one of the systems has, or that means another
+// thing on each.
+var ofOneSystem = regexp.MustCompile(`^/?(proc|sys)(/|$)|/(proc|sys)/|^/(run|var)(/|$)|^/boot/|^/dev/(shm|cpu|mem|kmsg|mqueue)|^/etc/(os-release|machine-id|rc)`)
+
 // Portable files know no path of one system: what differs sits in files that
 // say so.
 func TestPortableFilesArePortable(t *testing.T) {
-	path := regexp.MustCompile(`"/(proc|sys)/`)
-	for name, text := range portable(t) {
-		for i, line := range strings.Split(text, "\n") {
-			if code, _, _ := strings.Cut(line, "//"); path.MatchString(code) {
-				t.Errorf("%s:%d: a path of one system in a portable file: %s", name, i+1, strings.TrimSpace(line))
+	found := map[string]bool{}
+	for name, words := range portable(t) {
+		for _, w := range words {
+			if w.kind != token.STRING || strings.ContainsAny(w.text, " \n") || strings.HasPrefix(w.text, "golang.org/") || !ofOneSystem.MatchString(w.text) {
+				continue
 			}
+			if found[name] = true; !slices.Contains(readers, name) {
+				t.Errorf("%s:%d: a path of one system in a portable file: %s", name, w.line, w.text)
+			}
+		}
+	}
+	for _, name := range readers {
+		if !found[name] {
+			t.Errorf("architecture_test.go lists %s as a reader of one system's paths, and it has none", name)
+		}
+	}
+	// What is looked for is found, however it is written.
+	for _, source := range []string{`os.Open("/proc/self")`, "x = `/sys/fs`", `filepath.Join("/proc", pid)`, `"/proc/" + pid`, `root + "/sys/kernel"`, `"/dev/shm/x"`} {
+		if !slices.ContainsFunc(words([]byte(source)), func(w word) bool { return w.kind == token.STRING && ofOneSystem.MatchString(w.text) }) {
+			t.Errorf("a path goes unseen in %s", source)
 		}
 	}
 }
@@ -135,31 +184,33 @@ var differing = map[string][]string{
 	"EDEADLK":      nil, // cpuset_setaffinity on FreeBSD, locks on Linux
 	"EOPNOTSUPP":   nil, // another number than ENOTSUP on FreeBSD, the same on Linux
 	"ENOTSUP":      nil,
-	"ENODATA":      nil,                                      // FreeBSD has none
-	"ENOATTR":      nil,                                      // Linux has none
-	"GOOS":         {"pingpong/cell.go", "pingpong/full.go"}, // said to the user: what this system has
-	"PIPE_BUF":     nil,                                      // 4096 and 512
+	"ENODATA":      nil,                                                          // FreeBSD has none
+	"ENOATTR":      nil,                                                          // Linux has none
+	"GOOS":         {"pingpong/cell.go", "pingpong/full.go", "environ/build.go"}, // said to the user: what this system has
+	"PIPE_BUF":     nil,                                                          // 4096 and 512
 }
 
 func TestWhatDiffersIsSeenTo(t *testing.T) {
-	files := portable(t)
 	used := map[string]map[string]bool{}
-	word := regexp.MustCompile(`\b(?:unix|syscall|runtime)\.([A-Z_]+)\b`)
-	for name, text := range files {
-		for i, line := range strings.Split(text, "\n") {
-			code, _, _ := strings.Cut(line, "//")
-			for _, m := range word.FindAllStringSubmatch(code, -1) {
-				allowed, differs := differing[m[1]]
-				if !differs {
-					continue
-				}
-				if used[m[1]] == nil {
-					used[m[1]] = map[string]bool{}
-				}
-				used[m[1]][name] = true
-				if !slices.Contains(allowed, name) {
-					t.Errorf("%s:%d: %s does not mean the same on Linux and FreeBSD: see to both, then list the file in architecture_test.go: %s", name, i+1, m[1], strings.TrimSpace(line))
-				}
+	for name, words := range portable(t) {
+		for i, w := range words {
+			if w.kind != token.PERIOD || i == 0 || i+1 == len(words) || !slices.Contains([]string{"unix", "syscall", "runtime"}, words[i-1].text) {
+				continue
+			}
+			what := words[i+1].text
+			if (what == "Errno" || what == "Signal") && i+3 < len(words) && words[i+2].kind == token.LPAREN && words[i+3].kind == token.INT && words[i+3].text != "0" {
+				t.Errorf("%s:%d: errors and signals have other numbers on Linux and FreeBSD: give the name", name, w.line)
+			}
+			allowed, differs := differing[what]
+			if !differs {
+				continue
+			}
+			if used[what] == nil {
+				used[what] = map[string]bool{}
+			}
+			used[what][name] = true
+			if !slices.Contains(allowed, name) {
+				t.Errorf("%s:%d: %s does not mean the same on Linux and FreeBSD: see to both, then list the file in architecture_test.go", name, w.line, what)
 			}
 		}
 	}

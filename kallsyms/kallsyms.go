@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -33,27 +32,6 @@ type Table struct {
 
 	lockLo, lockHi   uint64 // lock primitives
 	schedLo, schedHi uint64 // functions that sleep for others
-}
-
-// Load reads the running kernel's table.
-func Load() (*Table, error) {
-	f, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return Read(f)
-}
-
-// Readable is nil where the running kernel shows its functions' addresses to
-// us, or why it does not. It reads as far as the first function.
-func Readable() error {
-	f, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return readable(f)
 }
 
 func readable(r io.Reader) error {

@@ -13,33 +13,23 @@ import (
 // lock: dtrace_lockstat(4), whose spin and block probes give the lock and the
 // nanoseconds waited. It is told the group ($1), the process that opens and
 // closes the window ($2) and the number that this one asks getpgid(2) for to do
-// so ($3): the probes are in place long before.
+// so ($3): the probes are in place long before. Every kind of lock begins with its
+// struct lock_object (sys/_mutex.h, _rwlock.h, _sx.h, _lockmgr.h).
 const dtraceScript = `
 dtrace:::BEGIN { on = 0; printf("ready\n"); }
 syscall:freebsd:getpgid:entry /pid == $2 && (int)arg0 == $3/ { on = !on; }
-lockstat:::adaptive-block, lockstat:::adaptive-spin, lockstat:::spin-spin, lockstat:::thread-spin
+lockstat:::adaptive-block, lockstat:::adaptive-spin, lockstat:::spin-spin, lockstat:::thread-spin,
+lockstat:::rw-block, lockstat:::rw-spin, lockstat:::sx-block, lockstat:::sx-spin, lockstat:::lockmgr-block
 /on && curthread->td_proc->p_pgrp->pg_id == $1/
 {
-	this->lock = stringof(((struct mtx *)arg0)->lock_object.lo_name);
-	@n[probename, this->lock] = count(); @t[probename, this->lock] = sum(arg1); @m[probename, this->lock] = max(arg1);
-}
-lockstat:::rw-block, lockstat:::rw-spin
-/on && curthread->td_proc->p_pgrp->pg_id == $1/
-{
-	this->lock = stringof(((struct rwlock *)arg0)->lock_object.lo_name);
-	@n[probename, this->lock] = count(); @t[probename, this->lock] = sum(arg1); @m[probename, this->lock] = max(arg1);
-}
-lockstat:::sx-block, lockstat:::sx-spin
-/on && curthread->td_proc->p_pgrp->pg_id == $1/
-{
-	this->lock = stringof(((struct sx *)arg0)->lock_object.lo_name);
+	this->lock = stringof(((struct lock_object *)arg0)->lo_name);
 	@n[probename, this->lock] = count(); @t[probename, this->lock] = sum(arg1); @m[probename, this->lock] = max(arg1);
 }
 dtrace:::END { printa("%s\t%s\t%@d\t%@d\t%@d\n", @n, @t, @m); printf("end\n"); }
 `
 
 // dtraceProbes are the probes of the script.
-var dtraceProbes = []string{"adaptive-block", "adaptive-spin", "spin-spin", "thread-spin", "rw-block", "rw-spin", "sx-block", "sx-spin"}
+var dtraceProbes = []string{"adaptive-block", "adaptive-spin", "spin-spin", "thread-spin", "rw-block", "rw-spin", "sx-block", "sx-spin", "lockmgr-block"}
 
 // dtraceMark is the process group that is asked for to open and close the
 // window. There is none of that number.
@@ -81,7 +71,7 @@ func ParseDTrace(text string) ([]Row, error) {
 
 // dtraceBlind is what the lockstat provider's waits do not hold.
 var dtraceBlind = []string{
-	"lockmgr and rm locks, which have no such probes",
+	"rm locks, which have no such probes, and what is spun for a lockmgr lock",
 	"waits that end after the window: a wait is counted when its lock is had",
 	"at how many different locks of a name it was waited",
 	bouncing,

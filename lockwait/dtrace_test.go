@@ -23,7 +23,7 @@ func TestDTrace(t *testing.T) {
 	if rows, err := ParseDTrace("ready\nend\n"); err != nil || len(rows) != 0 {
 		t.Errorf("no waits: %v, %v", rows, err)
 	}
-	for _, bad := range []string{"", "unp\t1\t2\t3\nend\n", "rw-block\tunp\t1\t2\t-3\nend\n", "rw-block\tunp\t1\t2\tx\nend\n", "rw-block\tunp\t1\t2\t3\n", "lockmgr-block\tufs\t1\t2\t3\nend\n"} {
+	for _, bad := range []string{"", "unp\t1\t2\t3\nend\n", "rw-block\tunp\t1\t2\t-3\nend\n", "rw-block\tunp\t1\t2\tx\nend\n", "rw-block\tunp\t1\t2\t3\n", "lockmgr-spin\tufs\t1\t2\t3\nend\n"} {
 		if _, err := ParseDTrace(bad); err == nil {
 			t.Errorf("%q was read", bad)
 		}

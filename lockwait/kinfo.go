@@ -23,7 +23,8 @@ func sightOfKinfo(k sched.Kinfo) *sight {
 		// Names are cut at 8 characters: classes go by their beginnings.
 		return &sight{"*" + k.LockName, "blocked on a lock", classOfLock(k.LockName), record.InWorkers}
 	case k.WaitMessage != "" && (k.State == sched.StateSleep || k.State == sched.StateWait || k.State == sched.StateLock):
-		class := record.ClassOther
+		// Who sleeps for an sx or lockmgr lock has its name for a message.
+		class := classOfLock(k.WaitMessage)
 		switch k.WaitMessage {
 		case "sbwait", "accept", "soclos", "unpgc":
 			class = record.ClassSocket

@@ -36,6 +36,13 @@ func TestSightsOfRecordedThreads(t *testing.T) {
 	if s == nil || s.site != "*unp_link" || s.class != record.ClassSocket {
 		t.Errorf("%+v", s)
 	}
+	// The readers of one socket sleep for its so_rcv_sx (sleepq_add in sys/kern/kern_sx.c).
+	for message, class := range map[string]string{"so_rcv_s": record.ClassSocket, "ufs": record.ClassVFS, "nanslp": record.ClassOther} {
+		s := sightOfKinfo(sched.Kinfo{WaitMessage: message, State: sched.StateSleep})
+		if s == nil || s.site != message || s.class != class {
+			t.Errorf("%s: %+v, want class %s", message, s, class)
+		}
+	}
 }
 
 // The sampler slows down where looking is dear.

@@ -184,6 +184,11 @@ func TestSysctls(t *testing.T) {
 			t.Errorf("%s: warnings %q, want one of %q", c.name, m.Warnings, c.warned)
 		}
 	}
+	// 4BSD of a kernel that could have been ULE.
+	m, err := fromSysctls(sysctl.Parse("hw.ncpu: 2\nkern.sched.topology_spec: <groups>\n <group level=\"1\" cache-level=\"1\">\n </group>\n</groups>\n"), nil, "16")
+	if err != nil || len(m.Online()) != 2 || slices.ContainsFunc(m.Warnings, func(w string) bool { return strings.Contains(w, "topology_spec") }) {
+		t.Errorf("a text without CPUs: %+v (%v)", m, err)
+	}
 	if _, err := fromSysctls(sysctl.Parse("kern.ostype: FreeBSD\n"), nil, "empty"); err == nil {
 		t.Error("a machine was made of nothing")
 	}

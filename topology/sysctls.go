@@ -13,7 +13,7 @@ import (
 
 // fromSysctls makes a machine of what a FreeBSD kernel tells of itself:
 //
-//	kern.sched.topology_spec   the tree, under ULE only
+//	kern.sched.topology_spec   the tree, under ULE only (else absent, or without CPUs)
 //	hw.ncpu, kern.smp.maxid    how many CPUs, and the highest number
 //	kern.smp.cores, .threads_per_core   how many are threads of one core
 //	vm.ndomains, dev.cpu.N.%domain      NUMA domains
@@ -60,6 +60,9 @@ func treeOrFlat(r sysctl.Reader, source string) ([]CPU, []string, error) {
 		spec, err := parseSpec(text)
 		if err == nil {
 			return spec.list(), nil, nil
+		}
+		if errors.Is(err, errNoTree) {
+			return flat(r, source, nil)
 		}
 		return flat(r, source, []string{err.Error()})
 	}

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -48,6 +49,10 @@ func (g *specGroup) has(flags ...string) bool {
 	return false
 }
 
+// errNoTree is what a text without CPUs is: FreeBSD 16 has one under any
+// scheduler, and under 4BSD an empty group (sys/kern/sched_shim.c).
+var errNoTree = errors.New("no CPU in it")
+
 // specDepth bounds how deep groups are nested: the kernel's are at most five.
 const specDepth = 32
 
@@ -79,7 +84,7 @@ func parseSpec(text string) (*specReader, error) {
 		}
 	}
 	if len(r.cpus) == 0 {
-		return nil, fmt.Errorf("topology_spec: no CPU in it")
+		return nil, fmt.Errorf("topology_spec: %w", errNoTree)
 	}
 	for _, c := range r.cpus { // outside all SMT groups a CPU is a core
 		if c.Core == Unknown {
