@@ -1,12 +1,22 @@
 package locktable
 
 import (
-	"encoding/json"
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"udsbench/lockwait"
+	"udsbench/plan"
 	"udsbench/record"
 )
+
+// Session is what a table is drawn from.
+type Session struct {
+	Name    string
+	Runs    []record.Run
+	Discard int // first runs of each cell that its figures leave out
+}
 
 // Side is one column block of a lock table: the instrumented runs of one cell
 // in one session, or one server of a table measured elsewhere.
@@ -17,77 +27,76 @@ type Side struct {
 	Ops         *float64            `json:"ops,omitempty"`         // operations in the time that the rows cover
 	CPUSeconds  *float64            `json:"cpu_seconds,omitempty"` // of all CPUs in that time
 	Instruments []record.Instrument `json:"instruments,omitempty"` // one a run
-	Throughput  *Spread             `json:"throughput_ratio,omitempty"`
-}
+	Price       *Price              `json:"price,omitempty"`
+	NoPrice     string              `json:"price_unavailable,omitempty"`
+	NoRuns      string              `json:"unavailable,omitempty"` // why no run of this cell was watched
 
-// Spread is a ratio with the least and the greatest of its parts.
-type Spread struct {
-	Ratio float64 `json:"ratio"`
-	Min   float64 `json:"min"`
-	Max   float64 `json:"max"`
+	samples *int64 // threads looked at in all runs
+	price   prices
 }
 
 // Table is one table: sides that are the same cell.
 type Table struct {
-	Cell  *record.Cell `json:"cell,omitempty"`
-	Per   string       `json:"per"` // what an operation is
-	Sides []*Side      `json:"sides"`
+	Cell    *record.Cell `json:"cell,omitempty"`
+	Per     string       `json:"per"` // what an operation is
+	Sides   []*Side      `json:"sides"`
+	Changes []Change     `json:"changes,omitempty"` // of two sides, from the first to the second
 }
+
+// perOperation is what figures are counted by unless told otherwise.
+const perOperation = "op"
 
 // Tables groups the instrumented runs of one or more sessions by cell, in the
 // order in which the cells first occur. A session without instrumented runs of
-// a cell has a side without rows and without instruments.
-func Tables(names []string, sessions [][]record.Run) []*Table {
+// a cell has a side without rows and without instruments, which says why. The
+// error says why there is no table at all.
+func Tables(sessions []Session) ([]*Table, error) {
 	var tables []*Table
 	byCell := map[string]*Table{}
-	for i, runs := range sessions {
-		plain, watched := map[string][]float64{}, map[string][]float64{}
-		for _, r := range runs {
-			k := cellKey(r.Cell)
-			if r.Status == record.OK && r.OpsPerS != nil {
-				if r.Kind == record.Timed {
-					plain[k] = append(plain[k], *r.OpsPerS)
-				} else if watchedLocks(r) != nil {
-					watched[k] = append(watched[k], *r.OpsPerS)
-				}
-			}
-			inst := watchedLocks(r)
-			if r.Kind != record.Instrumented || r.Status != record.OK || inst == nil {
-				continue
-			}
+	var names, reasons []string
+	for i, session := range sessions {
+		names = append(names, session.Name)
+		for _, r := range session.Runs {
+			k := plan.Key(r.Cell)
 			t := byCell[k]
 			if t == nil {
 				cell := r.Cell
-				t = &Table{Cell: &cell, Per: "op"}
+				t = &Table{Cell: &cell, Per: perOperation}
+				for _, s := range sessions {
+					t.Sides = append(t.Sides, &Side{Name: s.Name})
+				}
 				byCell[k] = t
 				tables = append(tables, t)
 			}
-			for len(t.Sides) < len(sessions) {
-				t.Sides = append(t.Sides, &Side{Name: names[len(t.Sides)]})
-			}
-			t.Sides[i].add(r, *inst)
-		}
-		for k, t := range byCell {
-			if len(plain[k]) > 0 && len(watched[k]) > 0 {
-				m := median(plain[k])
-				t.Sides[i].Throughput = &Spread{median(watched[k]) / m, slices.Min(watched[k]) / m, slices.Max(watched[k]) / m}
-			}
+			t.Sides[i].add(r)
 		}
 	}
-	for _, t := range tables {
-		for _, s := range t.Sides {
+	tables = slices.DeleteFunc(tables, func(t *Table) bool {
+		return !slices.ContainsFunc(t.Sides, func(s *Side) bool { return s.Runs > 0 })
+	})
+	for _, t := range byCell {
+		for i, s := range t.Sides {
 			s.Rows = MergeRows(s.Rows)
+			for j := range s.Rows {
+				r := &s.Rows[j]
+				r.SampleShare = nil
+				if r.Samples != nil && s.samples != nil && *s.samples > 0 {
+					r.SampleShare = &record.Ratio{N: *r.Samples, Of: *s.samples}
+				}
+			}
+			if s.Runs > 0 {
+				s.Price, s.NoPrice = s.price.price(sessions[i].Discard)
+			} else if s.NoRuns != "" && !slices.Contains(reasons, s.NoRuns) {
+				reasons = append(reasons, s.NoRuns)
+			}
 		}
 	}
-	return tables
-}
-
-func cellKey(c record.Cell) string {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // strings and numbers
+	if len(tables) == 0 {
+		slices.Sort(reasons)
+		why := cmp.Or(strings.Join(reasons, "; "), "no run was instrumented for locks; measure with run --instrument locks")
+		return nil, fmt.Errorf("%s: %s", strings.Join(names, ", "), why)
 	}
-	return string(b)
+	return tables, nil
 }
 
 // watchedLocks gives the lock instrument of a run, or nil.
@@ -100,11 +109,29 @@ func watchedLocks(r record.Run) *record.Instrument {
 	return nil
 }
 
-func (s *Side) add(r record.Run, inst record.Instrument) {
+// add takes a run of the side's cell.
+func (s *Side) add(r record.Run) {
+	inst := watchedLocks(r)
+	switch {
+	case r.Kind != record.Instrumented:
+		if r.Status == record.OK {
+			s.price.plain = append(s.price.plain, r.OpsPerS)
+		}
+		return
+	case r.Status != record.OK:
+		s.NoRuns = "every instrumented run failed"
+		return
+	case inst == nil:
+		if why := r.Unavailable["locks"]; why != "" {
+			s.NoRuns = why
+		}
+		return
+	}
+	s.price.add(r)
 	first := s.Runs == 0
 	s.Runs++
 	s.Rows = append(s.Rows, r.Locks...)
-	s.Instruments = append(s.Instruments, inst)
+	s.Instruments = append(s.Instruments, *inst)
 	// A sum that lacks a part is no sum.
 	s.Ops = sum(first, s.Ops, func() *float64 {
 		if r.Ops == nil {
@@ -120,9 +147,24 @@ func (s *Side) add(r record.Run, inst record.Instrument) {
 		v := float64(*inst.WindowNS) / 1e9 * float64(inst.CPUs)
 		return &v
 	}())
+	s.samples = sum(first, s.samples, sampled(r, inst))
 }
 
-func sum(first bool, a, b *float64) *float64 {
+// sampled is how many threads a run looked at. Rows tell in records that were
+// made before instruments did.
+func sampled(r record.Run, inst *record.Instrument) *int64 {
+	if inst.Samples != nil {
+		return inst.Samples
+	}
+	for _, l := range r.Locks {
+		if l.SampleShare != nil {
+			return &l.SampleShare.Of
+		}
+	}
+	return nil
+}
+
+func sum[T int64 | float64](first bool, a, b *T) *T {
 	if b == nil || a == nil && !first {
 		return nil
 	}
@@ -133,13 +175,6 @@ func sum(first bool, a, b *float64) *float64 {
 	return &v
 }
 
-func median(v []float64) float64 {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	n := len(v)
-	return (v[(n-1)/2] + v[n/2]) / 2
-}
-
 // rowKey is what makes two rows the same row.
 type rowKey struct{ site, caller, kind, class, where string }
 
@@ -147,6 +182,8 @@ func keyOf(r *record.Lock) rowKey { return rowKey{r.Site, r.Caller, r.Kind, r.Cl
 
 // MergeRows sums rows of the same site, caller, kind, class and context, as of
 // several runs. Numbers of locks do not add up over runs: the greatest stays.
+// A run that has not seen a row has no part in its sums; shares of samples are
+// of what all runs sampled, and for whoever has the runs to set.
 func MergeRows(rows []record.Lock) []record.Lock {
 	byKey := map[rowKey]*record.Lock{}
 	var out []*record.Lock
@@ -169,9 +206,7 @@ func MergeRows(rows []record.Lock) []record.Lock {
 			have.Addresses = r.Addresses
 		}
 		have.AtLeast = have.AtLeast || r.AtLeast
-		if have.SampleShare != nil && r.SampleShare != nil {
-			have.SampleShare = &record.Ratio{N: have.SampleShare.N + r.SampleShare.N, Of: have.SampleShare.Of + r.SampleShare.Of}
-		}
+		have.SampleShare = nil // of which whole, the runs know, not the rows
 		have.Histogram = mergeHistograms(have.Histogram, r.Histogram)
 		have.Stacks = lockwait.MergeStacks(append(slices.Clone(have.Stacks), r.Stacks...))
 		have.Columns, have.Points, have.Holders = nil, nil, nil // of one run only

@@ -89,6 +89,21 @@ func session(rows []record.Lock, plain, watched float64, ops uint64) []record.Ru
 	}
 }
 
+// tablesOf draws the tables of one session, or of two: old and new.
+func tablesOf(t testing.TB, sessions ...[]record.Run) []*Table {
+	t.Helper()
+	names := []string{"old", "new"}
+	var in []Session
+	for i, runs := range sessions {
+		in = append(in, Session{Name: names[i], Runs: runs})
+	}
+	tables, err := Tables(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tables
+}
+
 func row(site, class string, count, total int64) record.Lock {
 	n := 1
 	return record.Lock{Site: site, Caller: "c", Kind: "spinlock", Class: class, Where: record.InWorkers, Source: "ebpf", Addresses: &n, Count: &count, TotalNS: &total, MinNS: p(10), MaxNS: p(total)}
@@ -98,13 +113,13 @@ func TestTwoSessions(t *testing.T) {
 	before := session([]record.Lock{row("unix_stream_sendmsg", record.ClassSocket, 1000, 6e8), row("alloc_fd", record.ClassDescriptors, 10, 1e6)}, 100, 90, 500)
 	after := session([]record.Lock{row("unix_stream_sendmsg", record.ClassSocket, 100, 6e7), row("__schedule", record.ClassScheduler, 5, 2e6)}, 100, 80, 1000)
 	var b strings.Builder
-	if err := Write(&b, Tables([]string{"old", "new"}, [][]record.Run{before, after}), View{Top: 20}); err != nil {
+	if err := Write(&b, tablesOf(t, before, after), View{Top: 20}); err != nil {
 		t.Fatal(err)
 	}
 	out := b.String()
 	for _, want := range []string{
 		"old: 1 instrumented run, source ebpf, 500 operations, 6.000 CPU-seconds",
-		"throughput 0.90 of the plain runs' (0.90 to 0.90); programs' own time 60.00 ms in 1000 calls (1.00 % of all CPU time); 0 events lost",
+		"throughput not available: a price needs 2 plain and 2 instrumented runs of this cell or more, and there are 1 and 1 (--runs); programs' own time, by the kernel's count, 60.00 ms in 1000 calls (1.00 % of all CPU time); 0 events lost",
 		"source better is not available: the kernel lacks it",
 		"×0.05 per op", "gone", "appeared", "the dark side",
 	} {
@@ -130,7 +145,7 @@ func TestMergeRows(t *testing.T) {
 
 // A session that saw nothing says so, and what it could not see; there is no 0.
 func TestNothingSeen(t *testing.T) {
-	tables := Tables([]string{"s"}, [][]record.Run{session(nil, 100, 90, 500)})
+	tables := tablesOf(t, session(nil, 100, 90, 500))
 	var text, js, cs strings.Builder
 	if err := Write(&text, tables, View{Top: 20}); err != nil {
 		t.Fatal(err)
@@ -158,7 +173,7 @@ func TestNothingSeen(t *testing.T) {
 // What a source does not tell is empty in CSV and "-" in the table.
 func TestUntoldIsEmpty(t *testing.T) {
 	r := record.Lock{Site: "sbwait", Kind: "sampled", Class: record.ClassSocket, Where: record.InWorkers, Source: "sample", Samples: p(12), SampleShare: &record.Ratio{N: 12, Of: 48}}
-	tables := Tables([]string{"s"}, [][]record.Run{session([]record.Lock{r}, 100, 90, 500)})
+	tables := tablesOf(t, session([]record.Lock{r}, 100, 90, 500))
 	var cs, text bytes.Buffer
 	if err := WriteCSV(&cs, tables, View{}); err != nil {
 		t.Fatal(err)
@@ -172,6 +187,10 @@ func TestUntoldIsEmpty(t *testing.T) {
 		case "samples":
 			if v != "12" {
 				t.Errorf("samples %q", v)
+			}
+		case "sample_share":
+			if v != "0.25" {
+				t.Errorf("sample_share %q", v)
 			}
 		case "cell", "side", "source", "site", "kind", "class", "where":
 		default:
@@ -191,9 +210,9 @@ func TestUntoldIsEmpty(t *testing.T) {
 func TestFolded(t *testing.T) {
 	r := row("unix_stream_sendmsg", record.ClassSocket, 10, 1000)
 	r.Stacks = []record.LockStack{{Frames: []string{"do_syscall_64", "vfs_write", "unix_stream_sendmsg"}, Count: 9, TotalNS: 900}}
-	tables := Tables([]string{"s"}, [][]record.Run{session([]record.Lock{r}, 100, 90, 500)})
+	tables := tablesOf(t, session([]record.Lock{r}, 100, 90, 500))
 	var b strings.Builder
-	if err := WriteFolded(&b, tables[0], View{}); err != nil {
+	if err := WriteFolded(&b, tables, View{}); err != nil {
 		t.Fatal(err)
 	}
 	want := "socket;workers;c;unix_stream_sendmsg;[spinlock] 100\nsocket;workers;do_syscall_64;vfs_write;unix_stream_sendmsg;[spinlock] 900\n"

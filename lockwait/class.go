@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,17 +45,13 @@ func mustRules(text string) []rule {
 }
 
 func parseRules(text string) ([]rule, error) {
-	known := map[string]bool{
-		record.ClassSocket: true, record.ClassScheduler: true, record.ClassDescriptors: true, record.ClassMemory: true,
-		record.ClassVFS: true, record.ClassNet: true, record.ClassUser: true, record.ClassOther: true,
-	}
 	var rules []rule
 	for i, line := range strings.Split(text, "\n") {
 		if line == "" || line[0] == '#' {
 			continue
 		}
 		pattern, class, ok := strings.Cut(line, "\t")
-		if !ok || !known[class] || pattern == "" {
+		if !ok || !slices.Contains(record.LockClasses, class) || pattern == "" {
 			return nil, fmt.Errorf("line %d: %q is not a name, a tab and a class", i+1, line)
 		}
 		r := rule{class: class}

@@ -12,6 +12,9 @@ const (
 	ClassOther       = "other"
 )
 
+// LockClasses are all of them.
+var LockClasses = []string{ClassSocket, ClassScheduler, ClassDescriptors, ClassMemory, ClassVFS, ClassNet, ClassUser, ClassOther}
+
 // The values of Lock.Where: who waited.
 const (
 	InWorkers = "workers"   // a worker, in a system call or fault of its own

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,30 +36,42 @@ func locksCommand() *cobra.Command {
 		Long:  locksLong,
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if v.Top < 0 {
-				return fmt.Errorf("--top %d: must be 0 or more", v.Top)
+			for name, value := range map[string]string{"class": v.Class, "per": v.Per} {
+				if value == "" && cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s is given and empty: name one, or leave the flag out", name)
+				}
+			}
+			if err := v.Check(); err != nil {
+				return err
 			}
 			tables, err := lockTables(args)
 			if err != nil {
 				return err
 			}
-			for _, t := range tables {
-				for _, s := range t.Sides {
-					if cpuSeconds > 0 && s.CPUSeconds == nil {
-						s.CPUSeconds = &cpuSeconds
-					}
+			if err := v.CheckPer(tables); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("cpu-seconds") {
+				if err := setCPUSeconds(tables, cpuSeconds); err != nil {
+					return err
 				}
 			}
 			out := cmd.OutOrStdout()
 			switch {
-			case folded && len(tables) != 1:
-				return fmt.Errorf("--folded takes one cell: this has %d", len(tables))
 			case folded:
-				v.Top = 0
-				return locktable.WriteFolded(out, tables[0], v)
+				unit, err := locktable.FoldedUnit(tables)
+				if err != nil {
+					return err
+				}
+				if unit == "samples" {
+					fmt.Fprintln(os.Stderr, "udsbench: this source samples: weights are samples, not times")
+				}
+				sayNotObserved(tables, v)
+				return locktable.WriteFolded(out, tables, v)
 			case asJSON:
 				return locktable.WriteJSON(out, tables, v)
 			case asCSV:
+				sayNotObserved(tables, v)
 				return locktable.WriteCSV(out, tables, v)
 			}
 			return locktable.Write(out, tables, v)
@@ -66,12 +79,12 @@ func locksCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&v.Top, "top", 20, "rows of a table, 0 for all")
-	f.StringVar(&v.Class, "class", "", "only one class: socket, scheduler, descriptors, memory, vfs, net, user, other")
-	f.StringVar(&v.Per, "per", "", "count waits per wait at this site, where there are no operations to count by")
-	f.Float64Var(&cpuSeconds, "cpu-seconds", 0, "of all CPUs in the window, where the input does not tell")
+	f.StringVar(&v.Class, "class", "", "only one class: "+strings.Join(record.LockClasses, ", "))
+	f.StringVar(&v.Per, "per", "", "count waits per wait at this site, not per operation")
+	f.Float64Var(&cpuSeconds, "cpu-seconds", 0, "of all CPUs in the time of the waits, for input that does not tell")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object a cell")
 	f.BoolVar(&asCSV, "csv", false, "print CSV, times in nanoseconds")
-	f.BoolVar(&folded, "folded", false, "print folded stacks, as flame graph programs read them")
+	f.BoolVar(&folded, "folded", false, "print folded stacks, as flame graph programs read them, cell by cell")
 	c.MarkFlagsMutuallyExclusive("json", "csv", "folded")
 	return c
 }
@@ -83,8 +96,7 @@ func lockTables(args []string) ([]*locktable.Table, error) {
 			return lockFile(args[0])
 		}
 	}
-	var names []string
-	var sessions [][]record.Run
+	var sessions []locktable.Session
 	for _, dir := range args {
 		s, err := journal.Read(dir)
 		if err != nil {
@@ -93,17 +105,41 @@ func lockTables(args []string) ([]*locktable.Table, error) {
 		for _, w := range s.Warnings {
 			fmt.Fprintf(os.Stderr, "udsbench: %s: %s\n", dir, w)
 		}
-		names = append(names, filepath.Base(filepath.Clean(dir)))
-		sessions = append(sessions, s.Runs)
+		sessions = append(sessions, locktable.Session{Name: filepath.Base(filepath.Clean(dir)), Runs: s.Runs, Discard: s.Plan.Discard})
 	}
-	if len(names) == 2 && names[0] == names[1] {
-		copy(names, args)
+	if len(sessions) == 2 && sessions[0].Name == sessions[1].Name {
+		sessions[0].Name, sessions[1].Name = args[0], args[1]
 	}
-	tables := locktable.Tables(names, sessions)
-	if len(tables) == 0 {
-		return nil, fmt.Errorf("%s: no run was instrumented for locks; measure with run --instrument locks", strings.Join(args, ", "))
+	return locktable.Tables(sessions)
+}
+
+// setCPUSeconds tells sides that do not know it how much CPU time there was.
+func setCPUSeconds(tables []*locktable.Table, seconds float64) error {
+	if !(seconds > 0) || math.IsInf(seconds, 0) {
+		return fmt.Errorf("--cpu-seconds %v: give more than 0", seconds)
 	}
-	return tables, nil
+	set := false
+	for _, t := range tables {
+		for _, s := range t.Sides {
+			if s.CPUSeconds == nil && len(s.Rows) > 0 {
+				s.CPUSeconds, set = &seconds, true
+			}
+		}
+	}
+	if !set {
+		return fmt.Errorf("--cpu-seconds %v: the input tells the CPU time of its windows itself: leave the flag out", seconds)
+	}
+	return nil
+}
+
+// sayNotObserved says on standard error what a form for programs cannot: which
+// cells have no row, and why that is not 0.
+func sayNotObserved(tables []*locktable.Table, v locktable.View) {
+	for _, t := range tables {
+		if why := locktable.NotObserved(t, v); why != "" && t.Cell != nil {
+			fmt.Fprintf(os.Stderr, "udsbench: %s: %s\n", locktable.Title(*t.Cell), why)
+		}
+	}
 }
 
 func lockFile(name string) ([]*locktable.Table, error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,10 +74,23 @@ func TestLocksRefuses(t *testing.T) {
 		{[]string{filepath.Join(t.TempDir(), "none")}, "environment.json"},
 		{[]string{waits2013, "--top", "-1"}, "--top -1"},
 		{[]string{waits2013, "--folded"}, "--folded takes one"},
+		{[]string{waits2013, "--class", "sockets"}, "give one of socket, scheduler, "},
+		{[]string{waits2013, "--class", ""}, "--class is given and empty"},
+		{[]string{waits2013, "--per", "LOCK_nonsense"}, "no row of the table has this site"},
+		{[]string{waits2013, "--per="}, "--per is given and empty"},
+		{[]string{waits2013, "--cpu-seconds", "0"}, "give more than 0"},
+		{[]string{waits2013, "--cpu-seconds", "-480"}, "give more than 0"},
+		{[]string{waits2013, "--cpu-seconds", "NaN"}, "give more than 0"},
+		{[]string{waits2013, "--cpu-seconds", "x"}, "invalid argument"},
 		{[]string{waits2013, "--json", "--csv"}, "none of the others can be"},
 	} {
-		if out, err := locks(c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+		out, err := locks(c.args...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || out != "" {
 			t.Errorf("%v: %v, want %q\n%s", c.args, err, c.want, out)
+		}
+		var exit *exitError
+		if errors.As(err, &exit) {
+			t.Errorf("%v: status %d, not that of wrong usage", c.args, exit.status)
 		}
 	}
 }
@@ -106,6 +120,9 @@ func TestLocksOfASession(t *testing.T) {
 	}
 	if out, err = locks(dir, "--json"); err != nil || !json.Valid([]byte(out)) {
 		t.Errorf("%v: %.200s", err, out)
+	}
+	if _, err = locks(dir, "--cpu-seconds", "3"); err == nil || !strings.Contains(err.Error(), "leave the flag out") {
+		t.Errorf("a session's CPU time was taken from the command line: %v", err)
 	}
 	if out, err = locks(dir, "--folded", "--class", "socket"); err != nil {
 		t.Error(err)

@@ -1,0 +1,90 @@
+package locktable
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"udsbench/compare"
+	"udsbench/record"
+)
+
+// Price is what watching cost: the throughput of a cell's instrumented runs over
+// that of its plain ones, as the ratio of their geometric means, with its 95 %
+// interval by Welch's t of the logarithms over the runs of both.
+type Price struct {
+	Ratio        float64  `json:"ratio"` // below 1: watching slowed the cell down
+	Lo           float64  `json:"lo"`
+	Hi           float64  `json:"hi"`
+	Plain        int      `json:"plain"` // runs
+	Instrumented int      `json:"instrumented"`
+	Instruments  []string `json:"instruments"` // that were on: of locks alone where there are such runs
+}
+
+// prices are the throughputs that a price is drawn from, in their order; nil
+// where a run has none.
+type prices struct {
+	plain []*float64
+	runs  []watched
+}
+
+type watched struct {
+	instruments []string
+	opsPerS     *float64
+}
+
+func (p *prices) add(r record.Run) {
+	w := watched{opsPerS: r.OpsPerS}
+	for _, i := range r.Instruments {
+		w.instruments = append(w.instruments, i.Name)
+	}
+	p.runs = append(p.runs, w)
+}
+
+// price leaves out the first runs of each kind, as the cell's figures do. The
+// second value says why there is no price.
+func (p *prices) price(discard int) (*Price, string) {
+	// Of the runs with the fewest instruments on: those of locks alone, if any.
+	var least []string
+	for _, w := range p.runs {
+		if least == nil || len(w.instruments) < len(least) {
+			least = w.instruments
+		}
+	}
+	var with []*float64
+	for _, w := range p.runs {
+		if slices.Equal(w.instruments, least) {
+			with = append(with, w.opsPerS)
+		}
+	}
+	plain, watched := logs(p.plain, discard), logs(with, discard)
+	d := compare.Welch(plain, watched, false)
+	if d == nil {
+		return nil, fmt.Sprintf("a price needs 2 plain and 2 instrumented runs of this cell or more, and there are %d and %d (--runs)", len(plain), len(watched))
+	}
+	ratio, lo, hi := d.Ratio()
+	return &Price{Ratio: ratio, Lo: lo, Hi: hi, Plain: d.N[0], Instrumented: d.N[1], Instruments: least}, ""
+}
+
+// logs gives the logarithms of the throughputs from the one after discard on.
+func logs(v []*float64, discard int) (out []float64) {
+	for _, x := range v[min(discard, len(v)):] {
+		if x != nil && *x > 0 {
+			out = append(out, math.Log(*x))
+		}
+	}
+	return out
+}
+
+// String says it in words.
+func (p *Price) String() string {
+	of := ""
+	if len(p.Instruments) > 1 {
+		of = ", the price of all instruments together (" + strings.Join(p.Instruments, ", ") + ")"
+	}
+	if min(p.Plain, p.Instrumented) < 3 {
+		of += "; 3 runs or more of each tell it better"
+	}
+	return fmt.Sprintf("throughput %.3f of the plain runs' (95 %% interval %.3f to %.3f; %d instrumented and %d plain runs)%s", p.Ratio, p.Lo, p.Hi, p.Instrumented, p.Plain, of)
+}
