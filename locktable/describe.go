@@ -44,7 +44,7 @@ func (s *Side) describe(b *strings.Builder, per string) {
 	}
 	fmt.Fprintf(b, "  the instrument's price: %s\n", strings.Join(s.cost(), "; "))
 	if slices.ContainsFunc(s.Instruments, func(i record.Instrument) bool { return i.Diagnose }) {
-		b.WriteString("  this kernel profiles its locks: for diagnosis only, its times say nothing of another kernel\n")
+		b.WriteString("  this kernel debugs or profiles its locks: diagnose only, never time; its times say nothing of another kernel\n")
 	}
 	if n, known := s.total(func(i record.Instrument) *int64 { return i.Unfinished }); known && n > 0 {
 		fmt.Fprintf(b, "  %s had begun and not ended when a window closed: in no row\n", plural(int(n), "wait"))

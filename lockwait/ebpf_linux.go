@@ -30,7 +30,7 @@ func (e *ebpf) Name() string { return "ebpf" }
 func (e *ebpf) Probe() error { return bpf.Available(e.opt) }
 
 func (e *ebpf) Start(t Target) (err error) {
-	e.inst = record.Instrument{Name: "locks", Source: e.Name(), CPUs: onlineCount(), Spinlocks: string(FindSpinlocks())}
+	e.inst = record.Instrument{Name: "locks", Source: e.Name(), CPUs: onlineCount(), Diagnose: debugged(), Spinlocks: string(FindSpinlocks())}
 	if e.opt.LockStacks {
 		if err := kallsyms.Readable(); err != nil {
 			e.opt.LockStacks = false

@@ -256,7 +256,7 @@ func (l *lockprof) read() ([]Row, error) {
 	if lost := rejected - l.rejected; rerr == nil && l.rejected >= 0 && lost >= 0 {
 		l.inst.Lost = &lost
 		if lost > 0 {
-			l.inst.Notes = append(l.inst.Notes, fmt.Sprintf("the kernel rejected %d records for want of room: rows are missing", lost))
+			l.inst.Notes = append(l.inst.Notes, fmt.Sprintf("%d records were rejected by the kernel for want of room: rows are missing", lost))
 		}
 	} else {
 		l.inst.Notes = append(l.inst.Notes, "whether the kernel rejected records is not available: debug.lock.prof.rejected cannot be read")

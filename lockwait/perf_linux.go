@@ -165,7 +165,7 @@ func (p *perf) Start(t Target) error {
 	if err != nil {
 		return err
 	}
-	p.inst = record.Instrument{Name: "locks", Source: p.Name(), CPUs: len(cpus), NoStacks: !p.stacks, Spinlocks: string(FindSpinlocks())}
+	p.inst = record.Instrument{Name: "locks", Source: p.Name(), CPUs: len(cpus), Diagnose: debugged(), NoStacks: !p.stacks, Spinlocks: string(FindSpinlocks())}
 	p.worker, p.whose = map[uint32]bool{}, map[uint32]string{}
 	for _, pid := range t.PIDs {
 		p.whose[uint32(pid)] = record.InWorkers
