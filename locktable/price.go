@@ -86,5 +86,5 @@ func (p *Price) String() string {
 	if min(p.Plain, p.Instrumented) < 3 {
 		of += "; 3 runs or more of each tell it better"
 	}
-	return fmt.Sprintf("throughput %.3f of the plain runs' (95 %% interval %.3f to %.3f; %d instrumented and %d plain runs)%s", p.Ratio, p.Lo, p.Hi, p.Instrumented, p.Plain, of)
+	return fmt.Sprintf("throughput %.3g of the plain runs' (95 %% interval %.3g to %.3g; %d instrumented and %d plain runs)%s", p.Ratio, p.Lo, p.Hi, p.Instrumented, p.Plain, of)
 }

@@ -1,17 +1,18 @@
 package lockwait
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"udsbench/record"
-
-	"syscall"
 )
 
 // Both sources on one run: the same waits at the same sites on the same locks.
@@ -188,6 +189,99 @@ func TestNextBest(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("capabilities %v: %v\n%s", c.caps, err, out)
 		}
+	}
+}
+
+const maskEnv = "UDSBENCH_LOCKWAIT_MASK"
+
+// As root, on a system that hides what the better sources need: the next best is
+// taken, and what is missing is named.
+func TestNextBestOfRoot(t *testing.T) {
+	if mask := os.Getenv(maskEnv); mask != "" {
+		hide(t, mask)
+		s, refused, err := Choose(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("source %s; %v\n", s.Name(), refused)
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("not root: cannot hide a file system")
+	}
+	needTrace(t, newEBPF(Options{}))
+	needTrace(t, newPerf(Options{}))
+	for _, c := range []struct {
+		hidden string
+		source string
+		why    []string
+	}{
+		{"btf", "perf", []string{"CONFIG_DEBUG_INFO_BTF"}},
+		{"bpf", "perf", []string{"refused even to root"}},
+		{"btf tracefs", "sample", []string{"CONFIG_DEBUG_INFO_BTF", "tracefs is not mounted", "CONFIG_LOCK_STAT"}},
+		{"btf tracepoints", "sample", []string{"CONFIG_DEBUG_INFO_BTF", "Linux 5.19 and later have"}},
+	} {
+		cmd := exec.Command("/proc/self/exe", "-test.run", "^TestNextBestOfRoot$")
+		cmd.Env = append(os.Environ(), maskEnv+"="+c.hidden)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", c.hidden, err, out)
+			continue
+		}
+		for _, want := range append(c.why, "source "+c.source+";") {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s hidden: no %q in %s", c.hidden, want, out)
+			}
+		}
+	}
+}
+
+// hide takes away from this process, which has mounts of its own, what is named.
+func hide(t *testing.T, what string) {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	empty := func(dir string) {
+		if _, err := os.Stat(dir); err == nil {
+			must(unix.Mount("none", dir, "tmpfs", 0, ""))
+		}
+	}
+	for word := range strings.FieldsSeq(what) {
+		switch word {
+		case "btf":
+			empty("/sys/kernel/btf")
+		case "bpf": // and whatever else stands in for the capability
+			for _, c := range []uintptr{unix.CAP_BPF, unix.CAP_SYS_ADMIN} {
+				dropCapability(t, c)
+			}
+		case "tracefs", "tracepoints":
+			empty("/sys/kernel/debug")
+			empty("/sys/kernel/tracing")
+			if word == "tracepoints" {
+				must(os.MkdirAll("/sys/kernel/tracing/events/sched", 0o755))
+			}
+		}
+	}
+}
+
+// dropCapability takes one from every thread of this process, in the effective
+// and the permitted set.
+func dropCapability(t *testing.T, c uintptr) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		t.Fatal(err)
+	}
+	data[c/32].Effective &^= 1 << (c % 32)
+	data[c/32].Permitted &^= 1 << (c % 32)
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0); errno != 0 {
+		t.Fatal(errno)
 	}
 }
 

@@ -14,9 +14,10 @@ import (
 	"udsbench/record"
 )
 
-// boot runs a script in a virtual machine with two CPUs under a kernel and
+// boot runs a script in a virtual machine with two CPUs under a kernel, scripts/vm
+// being told flags as well, and
 // gives the directory with its results.
-func boot(t *testing.T, kernel, script string) (out string) {
+func boot(t *testing.T, kernel, script string, flags ...string) (out string) {
 	t.Helper()
 	dir := t.TempDir()
 	out = filepath.Join(dir, "out")
@@ -24,7 +25,7 @@ func boot(t *testing.T, kernel, script string) (out string) {
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("../../scripts/vm", "--shape", "cpu=max sockets=1 cores=2", "--kernel", kernel, "--out", out, "--timeout", "500", "--script", file)
+	cmd := exec.Command("../../scripts/vm", append([]string{"--shape", "cpu=max sockets=1 cores=2", "--kernel", kernel, "--out", out, "--timeout", "500", "--script", file}, flags...)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("scripts/vm --kernel %s: %v\n%s", kernel, err, text)
 	}
