@@ -39,7 +39,7 @@ func TestEveryWorkloadIsWhole(t *testing.T) {
 				if p.Help == "" || p.Takes() == "" && p.Check == nil {
 					t.Errorf("%s: parameter %s is not explained", name, p.Name)
 				}
-				if p.Default != "" && c.Params[p.Name] != p.Default {
+				if usual := p.defaultOver(transport); usual != "" && c.Params[p.Name] != usual {
 					t.Errorf("%s: %s is %q in the cell, not its default", name, p.Name, c.Params[p.Name])
 				}
 			}
@@ -60,6 +60,8 @@ func TestParamsAreRefused(t *testing.T) {
 		{record.Cell{Workload: "storm", Params: map[string]string{"acceptors": "0"}}, "param acceptors=0: it takes 1…64"},
 		{record.Cell{Workload: "storm", Params: map[string]string{"acceptors": "07"}}, "it takes 1…64"},
 		{record.Cell{Workload: "rights", Params: map[string]string{"pass": "pipe"}}, "param pass=pipe: it takes socket, null, nothing"},
+		{record.Cell{Workload: "peek", Transport: "unix-dgram", Params: map[string]string{"depth": "2"}}, "param depth=2: unix-dgram keeps messages apart"},
+		{record.Cell{Workload: "peek", Transport: "unix-seqpacket", Params: map[string]string{"depth": "64"}}, "use depth=1 or 0, or unix-stream"},
 		{record.Cell{Workload: "sendto", Params: map[string]string{"full": "poll"}}, "use retry or yield"},
 		{record.Cell{Workload: "fanin-dgram", Model: "goroutine", Params: map[string]string{"full": "yield"}}, "a goroutine waits in its poller"},
 		{record.Cell{Workload: "storm", Model: "goroutine", ServerModel: "thread"}, "storm has no model goroutine: "},
@@ -80,7 +82,11 @@ func TestParamsAreRefused(t *testing.T) {
 // A spin takes the time that it is calibrated to, within what a busy machine
 // lets be seen: the least of many tries is compared.
 func TestSpinTakesItsTime(t *testing.T) {
-	perUS := CalibrateSpin()
+	s := CalibrateSpin()
+	perUS := s.PerUS
+	if s.Tries < spinTries || s.Spread < 0 || !SpinAgrees(s) && s.Tries < spinMost {
+		t.Errorf("%+v: it gave up too soon", s)
+	}
 	const want = 200_000 // ns
 	best := int64(1 << 62)
 	for range 50 {

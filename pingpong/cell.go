@@ -101,7 +101,7 @@ func (Catalogue) Fill(c record.Cell) record.Cell {
 			}
 		}
 	}
-	c.Params = w.fillParams(c.Params)
+	c.Params = w.fillParams(c.Params, c.Transport)
 	return c
 }
 

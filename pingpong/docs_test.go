@@ -23,7 +23,7 @@ func catalogue() string {
 	for _, name := range Names() {
 		w, _ := Lookup(name)
 		fmt.Fprintf(&b, "\n### %s\n\n%s.\n\n", name, w.Isolates)
-		fmt.Fprintf(&b, "- twin: %s\n- with a finer lock: %s\n- operation: %s\n- stop: %s\n", w.Twin, w.Expect, w.Operation, w.Stop)
+		fmt.Fprintf(&b, "- twin: %s\n- with a finer lock: %s\n- operation: %s\n- latency: of %s\n- stop: %s\n", w.Twin, w.Expect, w.Operation, w.LatencyOf(""), w.Stop)
 		fmt.Fprintf(&b, "- target for: %s; null for: %s\n", orNone(w.Targets), orNone(w.Nulls))
 		fmt.Fprintf(&b, "- transports: %s\n", join(w.Transports))
 		if w.Only != "" {
@@ -41,13 +41,13 @@ func catalogue() string {
 			if p.Name == rateParam.Name {
 				continue
 			}
-			takes := p.Takes()
+			takes, usual := p.Takes(), p.WhereNotGiven()
 			if p.Name == "full" {
-				takes, p.Default = join(fullNames), "" // which differ by system
+				takes, usual = join(fullNames), "" // which differ by system
 			}
 			fmt.Fprintf(&b, "- `%s` (%s", p.Name, takes)
-			if p.Default != "" {
-				fmt.Fprintf(&b, "; %s where not given", p.Default)
+			if usual != "" {
+				fmt.Fprintf(&b, "; %s where not given", usual)
 			}
 			fmt.Fprintf(&b, "): %s\n", p.Help)
 		}

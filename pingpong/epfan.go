@@ -112,11 +112,13 @@ func serveReady(w *Worker) uintptr {
 			return e
 		}
 		n, e := w.sys(unix.SYS_RECVFROM, fd, uintptr(w.buf), w.Request, unix.MSG_DONTWAIT, 0)
+		for e == uintptr(unix.EINTR) { // at once: edge-triggered, the request is not told of again
+			w.slot.Errors[countEINTR]++
+			n, e = w.sys(unix.SYS_RECVFROM, fd, uintptr(w.buf), w.Request, unix.MSG_DONTWAIT, 0)
+		}
 		switch {
 		case e == uintptr(unix.EAGAIN):
 			w.slot.Errors[countEAGAIN]++
-			continue
-		case e == uintptr(unix.EINTR):
 			continue
 		case e == uintptr(unix.ECONNRESET) || e == 0 && n == 0:
 			if atomicPhase(w.ctl) < PhaseStop {

@@ -102,8 +102,9 @@ type Slot struct {
 	Migrations0 int64 // before gate 1; -1 not readable
 	Migrations1 int64 // after stop
 	Errors      [errorKinds]uint64
-	Bytes       uint64 // that a profile's client sent and received
-	LockWaits   uint64 // times that a profile's server found its own lock taken
+	Bytes       uint64                // that a profile's client sent and received
+	LockWaits   uint64                // times that a profile's server found its own lock taken
+	Effective   [effectiveKinds]int64 // what it read back of what it had asked for; 0 nothing
 
 	Fail   uint32 // 0, or one of the fail codes
 	Errno  uint32

@@ -14,11 +14,13 @@ import (
 // flag of that name. Either Values or the range from Min to Max says what it
 // takes; a word in Values may stand beside a range.
 type Param struct {
-	Name     string   `json:"name"`
-	Default  string   `json:"default"` // part of the cell where nothing else is given; "" leaves it out
-	Values   []string `json:"values,omitempty"`
-	Min, Max int      `json:"-"` // Max 0: no range
-	Help     string   `json:"help"`
+	Name    string `json:"name"`
+	Default string `json:"default"` // part of the cell where nothing else is given; "" leaves it out
+	// DefaultOver has the default over transports that have another.
+	DefaultOver map[string]string `json:"default_over,omitempty"`
+	Values      []string          `json:"values,omitempty"`
+	Min, Max    int               `json:"-"` // Max 0: no range
+	Help        string            `json:"help"`
 
 	// Check takes the place of Values and the range; may be nil.
 	Check func(value string) error `json:"-"`
@@ -32,6 +34,24 @@ func (p Param) Takes() string {
 			text += ", or "
 		}
 		text += fmt.Sprintf("%d…%d", p.Min, p.Max)
+	}
+	return text
+}
+
+func (p Param) defaultOver(transport string) string {
+	if v, ok := p.DefaultOver[transport]; ok {
+		return v
+	}
+	return p.Default
+}
+
+// WhereNotGiven says what it is where it is not given; "" where it is left out then.
+func (p Param) WhereNotGiven() string {
+	text := p.Default
+	for _, t := range Transports {
+		if v, ok := p.DefaultOver[t]; ok {
+			text += fmt.Sprintf(", over %s %s", t, v)
+		}
 	}
 	return text
 }
@@ -53,9 +73,19 @@ func (p Param) check(value string) error {
 var rateParam = Param{Name: "rate", Min: 1, Max: 100_000_000,
 	Help: "open loop: so many operations a second in all, on a schedule, with latency from the intended time"}
 
+// Interval is the time in ns from one operation of a client to its next on the
+// schedule of an open loop; 0 where the loop is closed.
+func Interval(c record.Cell) int64 {
+	rate := number(c, rateParam.Name)
+	if rate == 0 {
+		return 0
+	}
+	return int64(1e9) * int64(c.Parallel) / int64(rate)
+}
+
 // bufferParam sets the socket buffers of workloads that fill them.
 var bufferParam = Param{Name: "buffer", Default: "default", Values: []string{"default"}, Min: 1, Max: 1 << 30,
-	Help: "bytes of SO_SNDBUF and SO_RCVBUF of every end; the kernel rounds them up to its least"}
+	Help: "bytes of SO_SNDBUF and SO_RCVBUF of every end; the record has what took effect, since the kernel rounds up to its least and cuts at its limits (FreeBSD: an error)"}
 
 func (w *Workload) param(name string) *Param {
 	for i := range w.Params {
@@ -66,12 +96,13 @@ func (w *Workload) param(name string) *Param {
 	return nil
 }
 
-// fillParams gives the parameters that were not given their defaults.
-func (w *Workload) fillParams(given map[string]string) map[string]string {
+// fillParams gives the parameters that were not given their defaults over the
+// transport.
+func (w *Workload) fillParams(given map[string]string, transport string) map[string]string {
 	all := map[string]string{}
 	for _, p := range w.Params {
-		if p.Default != "" {
-			all[p.Name] = p.Default
+		if v := p.defaultOver(transport); v != "" {
+			all[p.Name] = v
 		}
 	}
 	for name, value := range given {

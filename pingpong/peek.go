@@ -25,7 +25,8 @@ func init() {
 		Targets:  []string{"socket"},
 		Nulls:    []string{"subsystem"},
 		Params: []Param{
-			{Name: "depth", Default: "64", Values: []string{"0"}, Min: 1, Max: 1024, Help: "messages that a peek may pass over; 0: no peek"},
+			{Name: "depth", Default: "64", DefaultOver: map[string]string{"unix-seqpacket": "1", "unix-dgram": "1"}, Values: []string{"0"}, Min: 1, Max: 1024,
+				Help: "messages that a peek may pass over, one where a transport keeps messages apart; 0: no peek"},
 		},
 
 		Wiring:     Pairs,
@@ -38,7 +39,11 @@ func init() {
 		Client: sendOne,
 		Server: peekThenReceive,
 		Check: func(c record.Cell) error {
-			if n := number(c, "depth"); n > 1 && n*c.Request > 16*maxStream {
+			n := number(c, "depth")
+			if n > 1 && !isStream(c.Transport) {
+				return fmt.Errorf("param depth=%d: %s keeps messages apart, and a peek sees the first of them alone; use depth=1 or 0, or unix-stream", n, c.Transport)
+			}
+			if n > 1 && n*c.Request > 16*maxStream {
 				return fmt.Errorf("depth %d of %d bytes: a peek takes at most 16 MiB", n, c.Request)
 			}
 			return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -382,9 +383,9 @@ func (p *process) prepare(i int) (*Worker, error) {
 			w.limit *= uint64(spec.Cell.Parallel / p.workload.ServersOf(spec.Cell))
 		}
 	}
-	if rate := number(spec.Cell, "rate"); rate > 0 && ws.Role == record.Client {
+	if interval := Interval(spec.Cell); interval > 0 && ws.Role == record.Client {
 		// Clients start in turn, not all at once.
-		w.interval = int64(1e9) * int64(spec.Cell.Parallel) / int64(rate)
+		w.interval = interval
 		w.next = w.interval * int64(ws.Index) / int64(spec.Cell.Parallel)
 		fineTimers()
 	}
@@ -414,7 +415,7 @@ func (p *process) timing(role string) uint32 {
 		switch {
 		case role != record.Client:
 			return timeNothing
-		case p.workload.Times:
+		case p.workload.Times != "":
 			return timeOwn
 		case p.spec.Cell.Params["rate"] != "":
 			return timeOpen
@@ -481,6 +482,9 @@ func (p *process) listen(ws *WorkerSpec, slot *Slot) (*int, error) {
 		}
 	}
 	fd, port, err := listen(c, p.spec.Dir, serverName(ws.Index), backlog)
+	if err == nil && number(c, "backlog") != 0 {
+		slot.Effective[effectiveBacklog] = backlogOf(fd, backlog)
+	}
 	atomic.StoreInt32(&slot.Port, int32(port))
 	p.listener.Store(int32(fd))
 	return &fd, err
@@ -656,10 +660,10 @@ func fail(ctl *Control, slot *Slot, code uintptr, op uint64, err error) {
 		return
 	}
 	slot.FailOp = op
+	var errno syscall.Errno
 	switch {
 	case err != nil:
 		SetText(slot.What[:], err.Error())
-		var errno syscall.Errno
 		if errors.As(err, &errno) {
 			slot.Errno = uint32(errno)
 		}
@@ -669,7 +673,12 @@ func fail(ctl *Control, slot *Slot, code uintptr, op uint64, err error) {
 		SetText(slot.What[:], "a message came or went short")
 	case code < failEOF:
 		slot.Errno = uint32(code)
-		SetText(slot.What[:], unix.ErrnoName(syscall.Errno(code))+": "+syscall.Errno(code).Error())
+		errno = syscall.Errno(code)
+		SetText(slot.What[:], unix.ErrnoName(errno)+": "+errno.Error())
+	}
+	// One that ends the run is counted too, where it was not when it was met.
+	if i := slices.Index(errorNames[:], unix.ErrnoName(errno)); i >= 0 && slot.Errors[i] == 0 {
+		slot.Errors[i] = 1
 	}
 	atomic.StoreUint32(&slot.Fail, 2)
 	ctl.reach(slot, AnyFailed)

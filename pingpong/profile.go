@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -260,7 +261,7 @@ func (d *dist) draw(state *uint64) uint64 {
 //go:norace
 func (t *script) next() *scene {
 	if t.weight != 0 {
-		r := (random64(&t.random) >> 32) * t.weight >> 32
+		r, _ := bits.Mul64(random64(&t.random), t.weight)
 		for i := uint64(0); ; i++ {
 			c := t.scene(i)
 			if r < c.weight {

@@ -60,6 +60,27 @@ const recordFlag = unix.MSG_EOR
 
 const bufferSysctl = "net.local.dgram.maxdgram or net.local.seqpacket.maxseqpacket"
 
+// A socket buffer is what is asked for; over the limit, setsockopt(2) fails
+// (sbreserve_locked in sys/kern/uipc_sockbuf.c).
+const (
+	bufferFactor  = 1
+	sendSysctl    = "kern.ipc.maxsockbuf"
+	receiveSysctl = sendSysctl
+	backlogSysctl = "kern.ipc.soacceptqueue"
+)
+
+const listenQLimit = 0x1011 // SO_LISTENQLIMIT of sys/socket.h
+
+// backlogOf is the backlog of a listener, as the kernel cut it (solisten_proto in
+// sys/kern/uipc_socket.c); 0 where it cannot be read.
+func backlogOf(fd, _ int) int64 {
+	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, listenQLimit)
+	if err != nil {
+		return 0
+	}
+	return int64(n)
+}
+
 const sysSchedGetcpu = 581 // sched_getcpu(2), FreeBSD 13.1
 
 // rawCPU is the CPU that the calling thread runs on, or -1.

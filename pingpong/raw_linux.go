@@ -2,6 +2,9 @@ package pingpong
 
 import (
 	"encoding/binary"
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -49,6 +52,27 @@ func drained(int) bool { return true }
 const recordFlag = 0
 
 const bufferSysctl = "net.core.wmem_default"
+
+// A socket buffer is given twice what is asked for, since the kernel's own
+// bookkeeping counts against it too, and no more than the limits allow
+// (sock_setsockopt in net/core/sock.c, socket(7)).
+const (
+	bufferFactor  = 2
+	sendSysctl    = "net.core.wmem_max"
+	receiveSysctl = "net.core.rmem_max"
+	backlogSysctl = "net.core.somaxconn"
+)
+
+// backlogOf is what a backlog of n that listen(2) was given comes to: no socket
+// option tells it for AF_UNIX, but the limit is known; 0 where it cannot be read.
+func backlogOf(_, n int) int64 {
+	text, err := os.ReadFile("/proc/sys/net/core/somaxconn")
+	most, err2 := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || err2 != nil {
+		return 0
+	}
+	return int64(min(n, most))
+}
 
 // rawCPU is the CPU that the calling thread runs on (getcpu(2)), or -1.
 //

@@ -69,6 +69,10 @@ const (
 // messages in a socket.
 const perMessage = 250
 
+// flightTries is how often a message that is one descriptor too many in flight
+// is sent again before the run fails: over a second, if nobody else wants the CPU.
+const flightTries = 1_000_000
+
 // ancillary is what steps need that send and receive control messages.
 type ancillary struct {
 	out, in unix.Msghdr
@@ -166,6 +170,13 @@ func fillFlight(s *Seat) error {
 func passRights(w *Worker) uintptr {
 	a := (*ancillary)(w.state)
 	n, e := w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), 0, 0, 0)
+	// As many are in flight as may be: others take theirs out again, or it is
+	// what lies there for good.
+	for try := 0; e == uintptr(unix.ETOOMANYREFS) && try < flightTries && atomicPhase(w.ctl) < PhaseAbort; try++ {
+		w.slot.Errors[countETOOMANYREFS]++
+		w.sys(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0)
+		n, e = w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), 0, 0, 0)
+	}
 	if e == 0 && n != w.Request {
 		e = failShort
 	}

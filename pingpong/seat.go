@@ -92,23 +92,6 @@ func (s *Seat) Sockaddr(sa unix.Sockaddr) (at, length uintptr, err error) {
 	return address(b), uintptr(n), nil
 }
 
-// SetBuffers gives both directions of the worker's ends the buffer that the
-// parameter of that name asks for.
-func (s *Seat) SetBuffers() error {
-	n := s.Number("buffer")
-	if n == 0 {
-		return nil
-	}
-	for _, fd := range []uintptr{s.rfd, s.wfd} {
-		for name, opt := range map[string]int{"SO_SNDBUF": unix.SO_SNDBUF, "SO_RCVBUF": unix.SO_RCVBUF} {
-			if err := unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, opt, n); err != nil {
-				return fmt.Errorf("%s %d: %w", name, n, err)
-			}
-		}
-	}
-	return nil
-}
-
 // Server is the name of the server that this client is to meet.
 func (s *Seat) Server() unix.Sockaddr { return s.process.server(s.spec) }
 

@@ -28,7 +28,7 @@ func init() {
 		Nulls:    nil,
 		Params: []Param{
 			{Name: "acceptors", Default: "1", Min: 1, Max: 64, Help: "threads that accept from the one listener"},
-			{Name: "backlog", Default: "128", Min: 1, Max: 65535, Help: "of listen(2); the kernel cuts it at its own limit (somaxconn, kern.ipc.soacceptqueue)"},
+			{Name: "backlog", Default: "128", Min: 1, Max: 65535, Help: "of listen(2); the record has what took effect, since the kernel cuts it at its limit (net.core.somaxconn, kern.ipc.soacceptqueue)"},
 		},
 
 		Wiring:     Fan,
@@ -43,7 +43,7 @@ func init() {
 		OneListener:      true,
 		Unconnected:      true,
 		IdleServers:      true,
-		Times:            true,
+		Times:            "connect(2)",
 		ServerModel:      "thread",
 		NoModel: map[string]string{
 			"goroutine": "a non-blocking connect to a full AF_UNIX backlog fails at once, and no poller tells when to try again; use thread",

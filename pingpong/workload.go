@@ -65,7 +65,7 @@ type Workload struct {
 	ReadersLeave     bool              // of messages, the clients are the readers and the server writes
 	Unconnected      bool              // clients of a Bound wiring name the receiver in each message
 	IdleServers      bool              // work goes to whichever server is free: one may be left without
-	Times            bool              // Client times a part of its operation itself (mark, took)
+	Times            string            // the part of its operation that Client times itself (mark, took); "": the whole is timed
 	Spins            bool              // workers do calibrated CPU work
 
 	// Servers is the number of server workers; nil: as the wiring has it.
@@ -153,6 +153,20 @@ func (w *Workload) Counts() string {
 		return w.receiver()
 	}
 	return record.Client
+}
+
+// LatencyOf says what the workload's latencies are of, at a rate of that value
+// or, where it is "", in a closed loop.
+func (w *Workload) LatencyOf(rate string) string {
+	switch {
+	case w.Times != "":
+		return w.Times + " alone"
+	case w.Operation == Message:
+		return "a message, from being sent to being read"
+	case rate != "":
+		return "a " + w.Operation.String() + ", from when it was due"
+	}
+	return "a " + w.Operation.String()
 }
 
 // Carries reports whether each operation carries a message of the cell's sizes.

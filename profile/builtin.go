@@ -39,14 +39,14 @@ func Load(nameOrPath string) (*Profile, error) {
 			if errors.As(err, &path) {
 				err = path.Err
 			}
-			return nil, fmt.Errorf("profile %s cannot be read: %w", nameOrPath, err)
+			return nil, fmt.Errorf("profile %q cannot be read: %w", nameOrPath, err)
 		}
 	} else if text, err = fs.ReadFile(builtin, "profiles/"+nameOrPath+Suffix); err != nil {
-		return nil, fmt.Errorf("there is no profile %q: give %s, or the path of a file", nameOrPath, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("profile %q is not known; there are %s, or give the path of a file", nameOrPath, strings.Join(Names(), ", "))
 	}
 	p, err := Parse(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", nameOrPath, err)
+		return nil, fmt.Errorf("profile %q: %w", nameOrPath, err)
 	}
 	return p, nil
 }

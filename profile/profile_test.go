@@ -61,7 +61,7 @@ func TestBuiltinProfilesAreWhole(t *testing.T) {
 			t.Errorf("%s changed keeps its hash", name)
 		}
 	}
-	if _, err := Load("nonsense"); err == nil || !strings.Contains(err.Error(), "give bulk-insert, ") {
+	if _, err := Load("nonsense"); err == nil || !strings.Contains(err.Error(), "is not known; there are bulk-insert, ") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Load("./nonsense.profile"); err == nil || !strings.Contains(err.Error(), "cannot be read") {

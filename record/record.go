@@ -192,10 +192,12 @@ type Run struct {
 	WarmupS     *float64   `json:"warmup_s,omitempty"`
 	Ops         *uint64    `json:"ops,omitempty"`
 	OpsPerS     *float64   `json:"ops_per_s,omitempty"`
-	BytesPerS   *float64   `json:"bytes_per_s,omitempty"`     // payload of the operations, both directions; each byte once
-	Lost        *uint64    `json:"lost,omitempty"`            // messages sent from gate 2 to stop that never came
-	LockWaits   *uint64    `json:"user_lock_waits,omitempty"` // times that a profile's server found its own lock taken, from gate 2 to stop
-	Fairness    *float64   `json:"fairness,omitempty"`        // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
+	OfferedPerS *float64   `json:"offered_ops_per_s,omitempty"` // of an open loop: the rate of its schedule, which OpsPerS falls short of where it is overloaded
+	BytesPerS   *float64   `json:"bytes_per_s,omitempty"`       // payload of the operations, both directions; each byte once
+	Lost        *uint64    `json:"lost,omitempty"`              // messages sent from gate 2 to stop that never came
+	LockTakings *uint64    `json:"user_lock_takings,omitempty"` // times that a profile's server took its own lock, from gate 2 to stop: once an exchange
+	LockWaits   *uint64    `json:"user_lock_waits,omitempty"`   // how many of these takings found it held by another thread
+	Fairness    *float64   `json:"fairness,omitempty"`          // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
 	Shares      *Shares    `json:"shares,omitempty"`
 	Slices      []uint64   `json:"slices,omitempty"`
 	SliceNS     []int64    `json:"slice_ns,omitempty"` // true length of each slice, midpoint to midpoint
@@ -203,6 +205,7 @@ type Run struct {
 	StartSkewNS *int64     `json:"start_skew_ns,omitempty"`
 	ReadyNS     *int64     `json:"ready_ns,omitempty"` // from the first spawn until every worker was ready for gate 2
 	ConnectNS   *Spread    `json:"connect_ns,omitempty"`
+	LatencyOf   string     `json:"latency_of,omitempty"` // what each latency is the time of: "a round trip", "connect(2) alone"
 	LatencyNS   *Latency   `json:"latency_ns,omitempty"`
 	Histogram   *Histogram `json:"histogram,omitempty"`
 
@@ -218,6 +221,7 @@ type Run struct {
 	Accounting  *Accounting       `json:"cpu_accounting,omitempty"`
 	Host        *Host             `json:"host,omitempty"`
 	IdleLatency *int64            `json:"idle_latency_us,omitempty"`    // what --idle-latency held, as the kernel read it back
+	Spin        *Spin             `json:"spin,omitempty"`               // of workloads whose workers do CPU work
 	Coordinator string            `json:"coordinator,omitempty"`        // how the coordinator was scheduled above the workers
 	CoordCPUNS  *int64            `json:"coordinator_cpu_ns,omitempty"` // its own CPU time while the window was open
 
@@ -231,11 +235,25 @@ type Run struct {
 	// for something to come, owepreempt to make room.
 	SwitchCauses map[string]int64 `json:"switch_causes,omitempty"`
 
+	// Effective is what parameters came to that the kernel cuts or rounds, as read
+	// back: "send_buffer" and "receive_buffer", the least of all ends in bytes as
+	// getsockopt(2) gives them (Linux: twice what was asked for), "backlog". Only
+	// what was asked for is here.
+	Effective map[string]int64 `json:"effective,omitempty"`
+
 	Warnings    []string          `json:"warnings,omitempty"`
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 
 	// Workers is printed by `run --json` and kept in workers.jsonl, not in runs.jsonl.
 	Workers []Worker `json:"workers,omitempty"`
+}
+
+// Spin is how CPU work was calibrated before a run: work counts turns of a loop,
+// so that all figures of work rest on PerUS.
+type Spin struct {
+	PerUS  float64 `json:"per_us"` // turns in a microsecond, by the fastest try
+	Spread float64 `json:"spread"` // how much longer the third fastest took, as a fraction
+	Tries  int     `json:"tries"`
 }
 
 // Paired is how runs took turns: all the levels' workers were alive together

@@ -196,6 +196,52 @@ func TestIdleStatesAreWarnedOf(t *testing.T) {
 	}
 }
 
+// What a latency is of is said wherever one is drawn; an open loop that could not
+// keep its schedule, and runs that did not do the same work, are warned of.
+func TestWhatFiguresAreOf(t *testing.T) {
+	run := func(workload, of string, seq int) record.Run {
+		l := &record.Latency{Count: 1, Min: 100, Mean: 100, P50: 100, P90: 100, P99: 100, P999: 100, Max: 100}
+		return record.Run{Seq: seq, Kind: record.Timed, Status: record.OK, Loop: "closed", Cell: record.Cell{Workload: workload, Parallel: 2},
+			WindowS: ptr(1.0), Ops: ptr(uint64(1000)), OpsPerS: ptr(1000.0), LatencyOf: of, LatencyNS: l,
+			Histogram: &record.Histogram{Unit: "ns", SubBits: 7, Buckets: [][2]uint64{{100, 1}}}}
+	}
+	storm, pingpong := run("storm", "connect(2) alone", 0), run("pingpong", "a round trip", 1)
+	open := func(offered float64) record.Run {
+		r := run("pingpong", "a round trip, from when it was due", 2)
+		r.Loop, r.OfferedPerS = "open", ptr(offered)
+		return r
+	}
+	spins := func(a, b float64) []record.Run {
+		x, y := run("fanin-dgram", "", 0), run("fanin-dgram", "", 1)
+		x.Spin, y.Spin = &record.Spin{PerUS: a}, &record.Spin{PerUS: b}
+		return []record.Run{x, y}
+	}
+	lock := run("profile:x", "a round trip", 0)
+	lock.LockTakings, lock.LockWaits = ptr(uint64(2000)), ptr(uint64(500))
+	for _, x := range []struct {
+		runs      []record.Run
+		want, not string
+	}{
+		{[]record.Run{storm}, "latency of connect(2)", "latency: of a"},
+		{[]record.Run{storm}, "latency: of connect(2) alone,", "offered"},
+		{[]record.Run{pingpong}, "latency: of a round trip,", "latency of"},
+		{[]record.Run{storm, pingpong}, "latency: of a round trip (pingpong), connect(2) alone (storm),", "latency of"},
+		{[]record.Run{open(1000)}, "offered: op/s of the open loop's schedule", "overloaded"},
+		{[]record.Run{open(1000)}, "open loop", "closed loop"},
+		{[]record.Run{open(1021)}, "offered", "overloaded"}, // 21 short: 20 of 2 %, and one of each client
+		{[]record.Run{open(1030)}, "overloaded in 1 of 1 cell (most: pingpong N=2, 1.03k op/s offered and 1.00k done)", "closed loop"},
+		{spins(1000, 1015), "op/s", "the same CPU work"},
+		{spins(1000, 1030), "did not do the same CPU work, which is calibrated before each, in 1 of 1 cell (most: fanin-dgram N=2, 3.0 %)", "closed loop, open"},
+		{[]record.Run{lock}, "lock%: of the server's takings of its own lock", "offered"},
+		{[]record.Run{lock}, "     25   -", "closed loop, open"},
+	} {
+		got := text(x.runs, Options{Width: 300})
+		if !strings.Contains(got, x.want) || strings.Contains(got, x.not) {
+			t.Errorf("want %q and not %q in\n%s", x.want, x.not, got)
+		}
+	}
+}
+
 // A failed run lends nothing to the figures, whatever stands in its record.
 func TestFailedRunsGiveNoFigures(t *testing.T) {
 	r := record.Run{Kind: record.Timed, Status: record.Failed, Ops: ptr(uint64(10)), OpsPerS: ptr(10.0),

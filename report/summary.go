@@ -34,6 +34,7 @@ type Row struct {
 	OK     []record.Run // those that the figures are drawn from, in the order in which they ran
 
 	OpsPerS     Figure // median over OK
+	Offered     Figure // op/s of an open loop's schedule: median over OK
 	BytesPerS   Figure // median over OK
 	Spread      Figure // half of the range of ops/s over OK, in percent of the median
 	P50, P99    Figure // of the merged histograms of OK
@@ -41,6 +42,7 @@ type Row struct {
 	Involuntary Figure
 	CPU         Figure // time on CPU an operation, all roles: median over OK
 	UserShare   Figure // user time in percent of CPU, all of OK together
+	LockShare   Figure // takings of the server's own lock that found it held, in percent: all of OK together
 	Fairness    Figure // Jain's index of the clients' operations: median over OK
 	ConnectMin  Figure // the least of OK
 	ConnectAvg  Figure // the mean over OK
@@ -126,14 +128,16 @@ func (r *Row) figures(acc Accounting) {
 		case r.Failed < r.Runs:
 			why = "no run is left after those that are discarded or failed"
 		}
-		for _, f := range []*Figure{&r.OpsPerS, &r.BytesPerS, &r.Spread, &r.P50, &r.P99, &r.Voluntary, &r.Involuntary,
-			&r.CPU, &r.UserShare, &r.Fairness, &r.ConnectMin, &r.ConnectAvg, &r.ConnectMax} {
+		for _, f := range []*Figure{&r.OpsPerS, &r.Offered, &r.BytesPerS, &r.Spread, &r.P50, &r.P99, &r.Voluntary, &r.Involuntary,
+			&r.CPU, &r.UserShare, &r.LockShare, &r.Fairness, &r.ConnectMin, &r.ConnectAvg, &r.ConnectMax} {
 			*f = missing(why)
 		}
 		return
 	}
 	rates, why := r.each("ops_per_s", func(x *record.Run) (float64, bool) { return value(x.OpsPerS) })
 	r.OpsPerS = r.median(rates, why)
+	r.Offered = r.median(r.each("offered_ops_per_s", func(x *record.Run) (float64, bool) { return value(x.OfferedPerS) }))
+	r.lockShare()
 	bytes, noBytes := r.each("bytes_per_s", func(x *record.Run) (float64, bool) { return value(x.BytesPerS) })
 	r.BytesPerS = r.median(bytes, noBytes)
 	r.Spread = spread(rates, why)
@@ -303,6 +307,24 @@ func (r *Row) userShare(acc Accounting) {
 	default:
 		r.UserShare = known(100 * float64(user) / float64(all))
 	}
+}
+
+func (r *Row) lockShare() {
+	var waits, takings uint64
+	why := ""
+	for _, x := range r.OK {
+		if x.LockWaits == nil || x.LockTakings == nil {
+			why = cmp.Or(why, reason(x.Unavailable, "user_lock_takings"))
+			continue
+		}
+		waits += *x.LockWaits
+		takings += *x.LockTakings
+	}
+	if takings == 0 {
+		r.LockShare = missing(cmp.Or(why, "nobody took it"))
+		return
+	}
+	r.LockShare = known(100 * float64(waits) / float64(takings))
 }
 
 func (r *Row) connect() {

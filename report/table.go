@@ -90,7 +90,7 @@ func drawRows(b *strings.Builder, rows []Row, id identity, width int) {
 	draw(b, columns)
 	b.WriteByte('\n')
 
-	paragraph(b, width, "", legend(columns))
+	paragraph(b, width, "", legend(columns, rows))
 	if len(dropped) > 0 {
 		paragraph(b, width, "", "left out for want of width: "+strings.Join(dropped, ", ")+" (--json has all)")
 	}
@@ -106,17 +106,19 @@ func head(rows []Row, id identity, discard int) string {
 	parts := slices.DeleteFunc(slices.Clone(id.lifted), func(s string) bool {
 		return s == "nice-client 0" || s == "nice-server 0" // as everything else on the machine
 	})
-	closed := true
+	loops := map[string]bool{}
 	n, even, failed := rows[0].Runs, true, 0
 	for _, r := range rows {
 		even = even && r.Runs == n
 		failed += r.Failed
 		for _, x := range r.OK {
-			closed = closed && x.Loop == "closed"
+			loops[x.Loop] = true
 		}
 	}
-	if closed {
-		parts = append(parts, "closed loop")
+	for loop := range loops {
+		if len(loops) == 1 && loop != "" {
+			parts = append(parts, loop+" loop")
+		}
 	}
 	text := "runs differ in number from cell to cell"
 	if even {
@@ -136,14 +138,16 @@ func head(rows []Row, id identity, discard int) string {
 	return text + ". Every cell: " + strings.Join(parts, ", ")
 }
 
-func legend(columns []column) string {
+func legend(columns []column, rows []Row) string {
 	texts := map[string]string{
-		"op/s": "op/s: median over the runs that did not fail",
-		"±":    "±: half of their range",
-		"p50":  "latency: of all their operations, within 1 %",
-		"time": "switches and CPU: both sides of an operation together, median",
-		"Jain": "Jain: how evenly operations fell on clients, 1 all alike, 1/N one has all, median",
-		"conn": "connect: min/avg/max over clients and runs",
+		"op/s":    "op/s: median over the runs that did not fail",
+		"offered": "offered: op/s of the open loop's schedule",
+		"±":       "±: half of their range",
+		"p50":     latencyOf(rows),
+		"lock%":   "lock%: of the server's takings of its own lock, those that found it held",
+		"time":    "switches and CPU: both sides of an operation together, median",
+		"Jain":    "Jain: how evenly operations fell on clients, 1 all alike, 1/N one has all, median",
+		"conn":    "connect: min/avg/max over clients and runs",
 	}
 	var parts []string
 	for _, c := range columns {
@@ -156,6 +160,47 @@ func legend(columns []column) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// latencyOf says what the latencies in the table are of, by workload where it
+// is not the same for all.
+func latencyOf(rows []Row) string {
+	var of, by []string
+	for _, r := range rows {
+		for _, x := range r.OK {
+			if x.LatencyOf != "" {
+				of, by = append(of, x.LatencyOf), append(by, r.Cell.Workload)
+				break
+			}
+		}
+	}
+	switch {
+	case len(of) == 0:
+		return "latency: of all their operations, within 1 %"
+	case same(of):
+		return "latency: of " + of[0] + ", over all their operations, within 1 %"
+	}
+	return "latency: of " + mapping(of, by) + ", over all their operations, within 1 %"
+}
+
+// latencyGroup is the head of the latency columns: where a part of an operation
+// is timed in every row, it is named.
+func latencyGroup(rows []Row) string {
+	const head = "latency"
+	var part string
+	for _, r := range rows {
+		for _, x := range r.OK {
+			what, ok := strings.CutSuffix(x.LatencyOf, " alone")
+			if !ok || part != "" && what != part {
+				return head
+			}
+			part = what
+		}
+	}
+	if part == "" {
+		return head
+	}
+	return head + " of " + part
 }
 
 // failures lists the runs that failed, in their order; those of one cell that
@@ -293,19 +338,26 @@ func layout(rows []Row, id identity, notes *notes) []column {
 	}
 	short := func(ns float64) string { return strings.ReplaceAll(Nanoseconds(ns), " ", "") }
 	share := func(v float64) string { return fmt.Sprintf("%.0f/%.0f", v, 100-v) }
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Offered.Missing == "" }) {
+		figure("", "offered", func(r *Row) Figure { return r.Offered }, Count)
+	}
 	figure("", "op/s", func(r *Row) Figure { return r.OpsPerS }, Count)
 	if slices.ContainsFunc(rows, func(r Row) bool { return r.Cell.Request+r.Cell.Response >= bulkBytes && r.BytesPerS.Missing == "" }) {
 		figure("", "B/s", func(r *Row) Figure { return r.BytesPerS }, Count)
 	}
 	figure("", "±", func(r *Row) Figure { return r.Spread }, func(v float64) string { return strings.ReplaceAll(percent(v), " ", "") })
-	figure("latency", "p50", func(r *Row) Figure { return r.P50 }, short)
-	figure("latency", "p99", func(r *Row) Figure { return r.P99 }, short)
+	latency := latencyGroup(rows)
+	figure(latency, "p50", func(r *Row) Figure { return r.P50 }, short)
+	figure(latency, "p99", func(r *Row) Figure { return r.P99 }, short)
 	figure("switches/op", "vol", func(r *Row) Figure { return r.Voluntary }, digits)
 	figure("switches/op", "invol", func(r *Row) Figure { return r.Involuntary }, digits)
 	figure("CPU/op", "time", func(r *Row) Figure { return r.CPU }, short)
 	figure("CPU/op", "us/sy%", func(r *Row) Figure { return r.UserShare }, share)
 	if slices.ContainsFunc(rows, func(r Row) bool { return r.Fairness.Missing == "" }) {
 		figure("", "Jain", func(r *Row) Figure { return r.Fairness }, digits)
+	}
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.LockShare.Missing == "" }) {
+		figure("", "lock%", func(r *Row) Figure { return r.LockShare }, func(v float64) string { return strings.TrimSuffix(percent(v), " %") })
 	}
 	figure("connect", "min", func(r *Row) Figure { return r.ConnectMin }, short)
 	figure("connect", "avg", func(r *Row) Figure { return r.ConnectAvg }, short)

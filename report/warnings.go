@@ -19,6 +19,8 @@ const (
 	farFirst   = 5.0  // percent
 	sleepy     = 0.25 // of an operation's time may have been waking up from idle states
 	uneven     = 0.9  // Jain's index
+	unlikeWork = 0.02 // by which the calibrations of runs may differ
+	lateLoop   = 0.02 // of an open loop's schedule may be left undone
 	busyCPUs   = 0.05 // CPUs kept busy by others, or taken by the hypervisor
 )
 
@@ -26,7 +28,7 @@ const (
 // drawn from the figures first, then what the runs themselves said.
 func warnings(rows []Row, id identity) []string {
 	var out []string
-	for _, find := range []func([]Row, identity) string{wide, first, unfair, starved, retried, foreign, stolen, idle} {
+	for _, find := range []func([]Row, identity) string{wide, first, overloaded, calibrated, unfair, starved, retried, foreign, stolen, idle} {
 		if w := find(rows, id); w != "" {
 			out = append(out, w)
 		}
@@ -85,6 +87,56 @@ func first(rows []Row, id identity) string {
 		return ""
 	}
 	return "the first run differs from the rest " + w.in(rows) + ": --discard 1 leaves it out"
+}
+
+// overloaded looks for open loops that did less than their schedule asked for. A
+// client's schedule may begin or end between two of its operations.
+func overloaded(rows []Row, id identity) string {
+	var w worst
+	for _, r := range rows {
+		most, text := 0.0, ""
+		for _, x := range r.OK {
+			if x.OfferedPerS == nil || x.OpsPerS == nil || x.WindowS == nil {
+				continue
+			}
+			asked := *x.OfferedPerS * *x.WindowS
+			short := asked - *x.OpsPerS**x.WindowS
+			if short > lateLoop*asked+float64(r.Cell.Parallel) && short/asked > most {
+				most = short / asked
+				text = fmt.Sprintf("%s, %s op/s offered and %s done", id.name(r.Cell), Count(*x.OfferedPerS), Count(*x.OpsPerS))
+			}
+		}
+		if text != "" {
+			w.add(most, text)
+		}
+	}
+	if w.n == 0 {
+		return ""
+	}
+	return "the open loop was overloaded " + w.in(rows) + ": operations waited for their turn, ever longer, and latency is that of a queue as long as the run; lower --rate"
+}
+
+// calibrated looks for cells whose runs did not do the same work.
+func calibrated(rows []Row, id identity) string {
+	var w worst
+	for _, r := range rows {
+		var per []float64
+		for _, x := range r.OK {
+			if x.Spin != nil && x.Spin.PerUS > 0 {
+				per = append(per, x.Spin.PerUS)
+			}
+		}
+		if len(per) < 2 {
+			continue
+		}
+		if apart := slices.Max(per)/slices.Min(per) - 1; apart > unlikeWork {
+			w.add(apart, fmt.Sprintf("%s, %s", id.name(r.Cell), percent(100*apart)))
+		}
+	}
+	if w.n == 0 {
+		return ""
+	}
+	return "the runs of a cell did not do the same CPU work, which is calibrated before each, " + w.in(rows) + ": the CPU's frequency changed, or others were in the way"
 }
 
 // unfair looks for runs whose operations fell on some of the workers.

@@ -19,7 +19,7 @@ import (
 
 // figures are the names of the run's figures that a failed run has none of.
 var figures = []string{"window_s", "warmup_s", "ops", "ops_per_s", "slices", "scan_ns", "start_skew_ns", "connect_ns",
-	"latency_ns", "histogram", "bytes_per_s", "lost", "user_lock_waits", "fairness", "shares", "cpu_ns", "cpu_accounting", "switches", "migrations", "run_delay_ns", "roles", "host"}
+	"latency_ns", "histogram", "offered_ops_per_s", "bytes_per_s", "lost", "user_lock_takings", "user_lock_waits", "fairness", "shares", "cpu_ns", "cpu_accounting", "switches", "migrations", "run_delay_ns", "roles", "host"}
 
 // collectFailed notes who took part in a run that failed.
 func (r *run) collectFailed() {
@@ -33,6 +33,7 @@ func (r *run) collectFailed() {
 		r.rec.Workers = append(r.rec.Workers, w)
 	}
 	r.rec.Coordinator = r.window.above
+	r.effective()
 }
 
 // forget takes every figure out of the record: a failed run has none, even
@@ -41,7 +42,7 @@ func (r *run) forget() {
 	kept := r.rec
 	r.rec = NotRun(r.cell, kept.Error)
 	r.rec.Start, r.rec.Coordinator, r.rec.Workers, r.rec.Warnings = kept.Start, kept.Coordinator, kept.Workers, kept.Warnings
-	r.rec.ReadyNS, r.rec.ClockCostNS, r.rec.Error = kept.ReadyNS, kept.ClockCostNS, kept.Error
+	r.rec.ReadyNS, r.rec.ClockCostNS, r.rec.Spin, r.rec.Effective, r.rec.Error = kept.ReadyNS, kept.ClockCostNS, kept.Spin, kept.Effective, kept.Error
 }
 
 // collect fills the record from the workers' slots, after all have ended.
@@ -53,6 +54,8 @@ func (r *run) collect() {
 	rec.Coordinator = r.window.above
 	rec.CoordCPUNS = &r.window.own
 	r.throughput()
+	r.offered()
+	r.effective()
 	r.messages()
 	r.fairness()
 	r.shares()
@@ -311,6 +314,36 @@ func (r *run) throughput() {
 	rec.Ops, rec.WindowS, rec.OpsPerS = &ops, &seconds, &rate
 }
 
+// offered is the rate of an open loop's schedule.
+func (r *run) offered() {
+	interval := pingpong.Interval(r.cell)
+	if interval == 0 {
+		r.rec.Missing("offered_ops_per_s", "the loop is closed")
+		return
+	}
+	rate := 1e9 * float64(r.clients) / float64(interval)
+	r.rec.OfferedPerS = &rate
+}
+
+// effective is what the kernel made of what the cell asked it for.
+func (r *run) effective() {
+	var least map[string]int64
+	for i := range r.workers() {
+		for name, n := range r.memory.Slot(i).EffectiveValues() {
+			if least == nil {
+				least = map[string]int64{}
+			}
+			if old, ok := least[name]; !ok || n < old {
+				least[name] = n
+			}
+		}
+	}
+	r.rec.Effective = least
+	for _, line := range pingpong.Unlike(r.cell, least) {
+		r.warn("%s", line)
+	}
+}
+
 // messages says how many bytes went, and how many messages never came.
 func (r *run) messages() {
 	rec, w := r.rec, r.workload
@@ -334,13 +367,17 @@ func (r *run) messages() {
 		rec.Missing("bytes_per_s", "an operation of "+w.Name+" carries no message")
 	}
 	if lock := r.cell.Params["lock"]; lock == "" || lock == "none" {
+		rec.Missing("user_lock_takings", "the server has no lock of its own here")
 		rec.Missing("user_lock_waits", "the server has no lock of its own here")
 	} else {
-		var n uint64
+		var waits, takings uint64
 		for i := range r.workers() {
-			n += r.memory.Slot(i).LockWaits
+			if role, _ := r.role(i); role == record.Server {
+				waits += r.memory.Slot(i).LockWaits
+				takings += r.memory.Slot(i).Ops
+			}
 		}
-		rec.LockWaits = &n
+		rec.LockTakings, rec.LockWaits = &takings, &waits
 	}
 	switch {
 	case w.Operation != pingpong.Message:
@@ -410,6 +447,7 @@ func (r *run) latency() {
 		r.rec.Missing("histogram", why)
 		return
 	}
+	r.rec.LatencyOf = r.workload.LatencyOf(r.cell.Params["rate"])
 	l := h.Latency()
 	r.rec.LatencyNS, r.rec.Histogram = l, h.Record()
 }

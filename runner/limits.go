@@ -89,6 +89,24 @@ func CheckSlices(window, slice time.Duration) error {
 	return nil
 }
 
+// fewOps is how many operations a window must have room for, and one a client.
+const fewOps = 5
+
+// CheckRate refuses a window that is too short for more than a few operations of
+// an open loop.
+func CheckRate(c record.Cell, window time.Duration) error {
+	interval := pingpong.Interval(c) // of one client
+	if interval == 0 {
+		return nil
+	}
+	need := time.Duration(interval) * time.Duration(max(fewOps, c.Parallel)) / time.Duration(c.Parallel)
+	if window >= need {
+		return nil
+	}
+	return fmt.Errorf("a window of %v has room for %.1f operations, and with --parallel %d it takes at least %d: take --window %v, or a higher rate",
+		window, float64(window)*float64(c.Parallel)/float64(interval), c.Parallel, max(fewOps, c.Parallel), need)
+}
+
 // goThreads is how many threads a worker process has beside its workers: the
 // Go runtime's own, and those that wait on its behalf.
 const goThreads = 7

@@ -2,9 +2,11 @@ package runner
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -112,5 +114,75 @@ func fewOpenFiles(t *testing.T, n int) {
 	}
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("it took %v to fail", took)
+	}
+}
+
+// What the kernel makes of buffers and backlogs is in the record, and said where
+// it is not what was asked for.
+func TestWhatTookEffect(t *testing.T) {
+	isolated(t)
+	for _, x := range []struct {
+		cell   record.Cell
+		params map[string]string
+		names  []string
+		warns  string // "" not
+	}{
+		{record.Cell{Workload: "bulk"}, map[string]string{"buffer": "65536"}, []string{"receive_buffer", "send_buffer"}, ""},
+		{record.Cell{Workload: "bulk"}, nil, nil, ""},
+		{record.Cell{Workload: "storm"}, map[string]string{"backlog": "65535"}, []string{"backlog"}, "backlog 65535: it took effect as "},
+		{record.Cell{Workload: "storm"}, map[string]string{"backlog": "7"}, []string{"backlog"}, ""},
+		{record.Cell{Workload: "fanin-dgram", Parallel: 2}, map[string]string{"buffer": "1"}, []string{"receive_buffer", "send_buffer"}, "(the kernel's least)"},
+		{record.Cell{Workload: "bulk"}, map[string]string{"buffer": "1073741824"}, []string{"receive_buffer", "send_buffer"}, "buffer 1073741824: it took effect as "},
+	} {
+		if runtime.GOOS == "freebsd" && strings.Contains(x.warns, "buffer 1") {
+			c := x.cell
+			c.Params = x.params
+			if r := patiently(t, cell(c), options(t)); r.Status != record.Failed || !strings.Contains(r.Error.What, "kern.ipc.maxsockbuf") {
+				t.Errorf("%v: %s, %v", x.params, r.Status, r.Error)
+			}
+			continue
+		}
+		if runtime.GOOS == "freebsd" && strings.Contains(x.warns, "least") {
+			continue // a buffer of one byte is one there
+		}
+		c := x.cell
+		c.Params = x.params
+		r := measure(t, cell(c), options(t))
+		if got := slices.Sorted(maps.Keys(r.Effective)); !slices.Equal(got, x.names) {
+			t.Errorf("%s %v: read back %v, want %v", c.Workload, x.params, r.Effective, x.names)
+		}
+		said := ""
+		for _, w := range r.Warnings {
+			if strings.Contains(w, "took effect") {
+				said = w
+			}
+		}
+		if (said != "") != (x.warns != "") || !strings.Contains(said, x.warns) {
+			t.Errorf("%s %v: warned of %q, want %q", c.Workload, x.params, said, x.warns)
+		}
+	}
+}
+
+// Under --rate a window must have room for a few operations, one a client at
+// least.
+func TestRateNeedsAWindow(t *testing.T) {
+	for _, x := range []struct {
+		rate     string
+		parallel int
+		window   time.Duration
+		want     string
+	}{
+		{"", 1, time.Millisecond, ""},
+		{"10", 1, 500 * time.Millisecond, ""},
+		{"10", 1, 499 * time.Millisecond, "has room for 5.0 operations"},
+		{"1", 1, 300 * time.Millisecond, "a window of 300ms has room for 0.3 operations, and with --parallel 1 it takes at least 5: take --window 5s, or a higher rate"},
+		{"50", 100, time.Second, "take --window 2s"},
+		{"50", 100, 2 * time.Second, ""},
+	} {
+		c := cell(record.Cell{Workload: "pingpong", Parallel: x.parallel, Params: map[string]string{"rate": x.rate}})
+		err := CheckRate(c, x.window)
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("rate %s, %d clients, %v: %v, want %q", x.rate, x.parallel, x.window, err, x.want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,18 @@ func TestServerWorkIsDone(t *testing.T) {
 		if *r.LockWaits == 0 {
 			t.Errorf("%s: nobody waited for it", lock)
 		}
+		var served uint64
+		for _, w := range r.Workers {
+			if w.Role == record.Server {
+				served += w.OpsTotal
+			}
+		}
+		if *r.LockTakings != served || *r.LockWaits > *r.LockTakings {
+			t.Errorf("%s: %d of %d takings waited, of %d exchanges served", lock, *r.LockWaits, *r.LockTakings, served)
+		}
+		if r.Spin == nil || r.Spin.PerUS <= 0 || r.Spin.Tries == 0 {
+			t.Errorf("%s: work rests on %+v", lock, r.Spin)
+		}
 	}
 	r := measure(t, cell(record.Cell{Workload: "profile:select-key", Params: map[string]string{"work": "1000000", "work-clock": "100:syscall"}}), options(t))
 	if p50 := r.LatencyNS.Min; p50 < 900_000 {
@@ -87,8 +100,8 @@ func TestOpenLoop(t *testing.T) {
 		var rates []float64
 		for range 5 { // a busy machine may not bear even this at its worst
 			r := measure(t, cell(record.Cell{Workload: "pingpong", Model: model, Parallel: 2, Params: map[string]string{"rate": "200"}}), o)
-			if r.Loop != "open" {
-				t.Errorf("%s: the record says that the loop is %s", model, r.Loop)
+			if r.Loop != "open" || *r.OfferedPerS != 200 || !strings.Contains(r.LatencyOf, "from when it was due") {
+				t.Errorf("%s: the record says that the loop is %s, %v op/s are offered, and latency is of %s", model, r.Loop, *r.OfferedPerS, r.LatencyOf)
 			}
 			rates = append(rates, *r.OpsPerS)
 			if *r.OpsPerS > 180 && *r.OpsPerS < 220 {
@@ -103,6 +116,12 @@ func TestOpenLoop(t *testing.T) {
 	closed := measure(t, cell(record.Cell{Workload: "profile:join", Params: slow}), o)
 	slow["rate"] = "2000"
 	open := measure(t, cell(record.Cell{Workload: "profile:join", Params: slow}), o)
+	if *open.OfferedPerS != 2000 || *open.OpsPerS > 1000 { // 2 ms of work an exchange
+		t.Errorf("%v op/s are offered and %v done", *open.OfferedPerS, *open.OpsPerS)
+	}
+	if closed.OfferedPerS != nil || closed.LatencyOf != "a round trip" {
+		t.Errorf("a closed loop offers %v op/s, and latency is of %s", *closed.OfferedPerS, closed.LatencyOf)
+	}
 	if open.LatencyNS.Max < 10*closed.LatencyNS.P50 {
 		t.Errorf("at four times the rate that it can bear, latency is at most %d ns, where a closed loop has %d", open.LatencyNS.Max, closed.LatencyNS.P50)
 	}

@@ -49,25 +49,24 @@ const (
 
 // run is one run under way.
 type run struct {
-	cell      record.Cell
-	opt       Options
-	workload  *pingpong.Workload
-	clock     pingpong.Clock
-	spinPerUS float64
-	home      *janitor.Home
-	fd        int // shared mapping
-	memory    *pingpong.Memory
-	ctl       *pingpong.Control
-	clients   int
-	servers   int
-	procs     []*process
-	family    family
-	rec       *record.Run
-	began     time.Time
-	window    window
-	watching  []instrument
-	knobs     *sched.Switched // of the kernel's scheduler, for the length of the run
-	turns     []Turn          // of a paired run
+	cell     record.Cell
+	opt      Options
+	workload *pingpong.Workload
+	clock    pingpong.Clock
+	home     *janitor.Home
+	fd       int // shared mapping
+	memory   *pingpong.Memory
+	ctl      *pingpong.Control
+	clients  int
+	servers  int
+	procs    []*process
+	family   family
+	rec      *record.Run
+	began    time.Time
+	window   window
+	watching []instrument
+	knobs    *sched.Switched // of the kernel's scheduler, for the length of the run
+	turns    []Turn          // of a paired run
 }
 
 func (r *run) workers() int { return r.clients + r.servers }
@@ -106,7 +105,13 @@ func prepare(cell record.Cell, opt Options) (*run, error) {
 		r.rec.Missing("work_clock_cost_ns", err.Error())
 	}
 	if w.Spins {
-		r.spinPerUS = pingpong.CalibrateSpin()
+		s := pingpong.CalibrateSpin()
+		r.rec.Spin = &s
+		if !pingpong.SpinAgrees(s) {
+			r.warn("the spin that stands for work was not calibrated well: the three fastest of %d tries lie %.1f %% apart; quiet the machine", s.Tries, 100*s.Spread)
+		}
+	} else {
+		r.rec.Missing("spin", "its workers do no CPU work of their own")
 	}
 	if cost := r.clock.CostNS(); cost > 0 {
 		r.rec.ClockCostNS = &cost

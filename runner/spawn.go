@@ -59,8 +59,11 @@ func (r *run) lay() {
 		p := &process{spec: &pingpong.Spec{
 			Cell: r.cell, Dir: r.home.Dir, Layout: pingpong.MemoryBytes(1), Slots: r.workers() + r.processes(), Process: r.workers() + n,
 			Model: model, Clock: r.clock, Ops: r.opt.Ops, Seed: r.opt.Seed, Workers: workers,
-			SpinPerUS: r.spinPerUS, Script: r.workload.Script,
+			Script: r.workload.Script,
 		}}
+		if r.rec.Spin != nil {
+			p.spec.SpinPerUS = r.rec.Spin.PerUS
+		}
 		for _, w := range workers {
 			if w.CPU >= 0 && !slices.Contains(p.mask, w.CPU) {
 				p.mask = append(p.mask, w.CPU)

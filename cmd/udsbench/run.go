@@ -211,6 +211,9 @@ func (f *runFlags) plan(cmd *cobra.Command, machine *topology.Machine) (*plan.Pl
 		if err := runner.CheckSlices(time.Duration(p.WindowNS), time.Duration(p.SliceNS)); err != nil && p.Ops == 0 {
 			return nil, &plan.UsageError{Flag: "slice", Value: time.Duration(p.SliceNS).String(), Why: err.Error()}
 		}
+		if err := runner.CheckRate(c, time.Duration(p.WindowNS)); err != nil && p.Ops == 0 {
+			return nil, &plan.UsageError{Flag: "rate", Value: c.Params["rate"], Why: err.Error()}
+		}
 		if err := runner.CheckLimits(c); err != nil {
 			return nil, &plan.UsageError{Why: err.Error()}
 		}
