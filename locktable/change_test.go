@@ -252,3 +252,15 @@ func TestClassUser(t *testing.T) {
 		}
 	}
 }
+
+// Times and samples do not compare: what leads either side is on top.
+func TestMixedUnitsAreRankedBySide(t *testing.T) {
+	seen := record.Lock{Site: "sampled", Kind: "asleep (S)", Class: record.ClassSocket, Where: record.InWorkers, Source: "sample", Samples: p(12)}
+	a := session([]record.Lock{row("first", "vfs", 10, 9e8), row("second", "vfs", 10, 1e8)}, 100, 90, 500)
+	b := session([]record.Lock{seen}, 100, 90, 500)
+	b[1].Instruments[0].Source = "sample"
+	got := tablesOf(t, a, b)[0].lines()
+	if len(got) != 3 || got[0].key.site != "sampled" || got[1].key.site != "first" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"udsbench/record"
 )
@@ -121,7 +120,7 @@ func (s *Side) interval(rounds int64) string {
 	if !known || rounds == 0 {
 		return "a time that is not known"
 	}
-	return time.Duration(window / rounds).Round(time.Millisecond).String()
+	return duration(float64(window) / float64(rounds))
 }
 
 // notes gives the runs' notes, and the better sources that were refused, once.

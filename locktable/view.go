@@ -104,7 +104,9 @@ func isFutex(r *record.Lock) bool {
 	return r != nil && (r.Kind == "futex" || r.Samples != nil)
 }
 
-// lines joins the sides' rows, the greatest wait of any side first.
+// lines joins the sides' rows, the greatest wait of any side first. Where one
+// side has times and the other samples, they are ranked by their part of their
+// side.
 func (t *Table) lines() []line {
 	at := map[rowKey]int{}
 	var out []line
@@ -121,23 +123,30 @@ func (t *Table) lines() []line {
 			out[n].rows[i] = r
 		}
 	}
-	weight := func(l line) (w int64) {
-		w = -1
-		for _, r := range l.rows {
-			if r != nil {
-				w = max(w, value(r.TotalNS), value(r.Samples))
+	of := make([]float64, len(t.Sides))
+	units := map[string]bool{}
+	for i, s := range t.Sides {
+		for j := range s.Rows {
+			n, unit := weightOf(&s.Rows[j])
+			of[i] += float64(n)
+			units[unit] = true
+		}
+	}
+	weight := func(l line) float64 {
+		w := -1.0
+		for i, r := range l.rows {
+			if r == nil {
+				continue
+			}
+			n, _ := weightOf(r)
+			if len(units) > 1 && of[i] > 0 {
+				w = max(w, float64(n)/of[i])
+			} else {
+				w = max(w, float64(n))
 			}
 		}
 		return w
 	}
 	slices.SortStableFunc(out, func(a, b line) int { return cmp.Compare(weight(b), weight(a)) })
 	return out
-}
-
-// value gives what p points to, or less than anything that is known.
-func value(p *int64) int64 {
-	if p == nil {
-		return -1
-	}
-	return *p
 }

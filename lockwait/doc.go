@@ -13,6 +13,7 @@
 //	         lock_stat  /proc/lock_stat of a kernel built to diagnose locks
 //	         sample     what each thread sleeps in, looked at now and then
 //	FreeBSD  lockprof   debug.lock.prof.* of a kernel with LOCK_PROFILING
+//	         dtrace     the block and spin probes of the lockstat provider
 //	         sample     wait message and lock name of each thread, now and then
 //
 // What a source cannot see on this kernel it says itself (Blind): an empty

@@ -109,7 +109,7 @@ func (e *ebpf) Stop() ([]Row, error) {
 	note(counters.LostSites, "waits had no room for their site and are missing")
 	note(counters.LostBegins, "waits had no room to be remembered and are missing")
 	note(counters.Misses, "events came while a program already ran on their CPU and are missing")
-	note(counters.OrphanEnds, "waits had begun before the instrument and are missing")
+	note(counters.OrphanEnds, "waits had begun before the instrument, or lost their begin, and are missing")
 	note(counters.GivenUp, "waits ended without the lock")
 	return rows, nil
 }

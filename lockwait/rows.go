@@ -71,11 +71,12 @@ func rowsOf(source string, samples []sample, atLeast bool) (rows []Row, own int6
 			own += s.count
 			continue
 		}
-		k := key{kind: Kind(s.flags), where: where(s.who, above)}
+		context, within := where(s.who, above)
+		k := key{kind: Kind(s.flags), where: context}
 		switch {
 		case at < len(s.frames):
 			names := namesOf(s.frames[at:])
-			k.site, k.class = names[0], classOfFunctions(names)
+			k.site, k.class = names[0], classOfFunctions(names[:1+within])
 			if len(names) > 1 {
 				k.caller = names[1]
 			}

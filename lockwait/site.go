@@ -10,10 +10,10 @@ import (
 )
 
 // ownWait tells whether a wait was the tracer's: a program of it lies above
-// the site.
+// the site, or the kernel frees the maps of an earlier run.
 func ownWait(above []kallsyms.Frame) bool {
 	for _, f := range above {
-		if strings.HasPrefix(f.Name, "bpf_prog_") || strings.HasPrefix(f.Name, "bpf_trampoline") {
+		if strings.HasPrefix(f.Name, "bpf_prog_") || strings.HasPrefix(f.Name, "bpf_trampoline") || f.Name == "bpf_map_free_deferred" {
 			return true
 		}
 	}
@@ -48,18 +48,19 @@ var contextNames = []struct {
 }
 
 // where tells in which context the frames above a site ran, of a thread that is
-// who: a worker where that is empty.
-func where(who string, above []kallsyms.Frame) string {
+// who: a worker where that is empty. The first within of them are of that
+// context; what lies further out was only interrupted.
+func where(who string, above []kallsyms.Frame) (context string, within int) {
 	who = cmp.Or(who, record.InWorkers)
-	for _, f := range above {
+	for i, f := range above {
 		for _, c := range contextNames {
 			if kallsyms.HasPrefix(f.Name, c.names) {
 				if c.where == record.InWorkers {
-					return who
+					return who, i
 				}
-				return c.where
+				return c.where, i
 			}
 		}
 	}
-	return who
+	return who, len(above)
 }

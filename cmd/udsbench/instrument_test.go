@@ -66,7 +66,11 @@ func TestInstrumentOptions(t *testing.T) {
 			for _, i := range run.Instruments {
 				found = true
 				if i.Source != "sample" || i.Options != "source=sample" || i.Samples == nil {
-					t.Errorf("%s: %+v", name, i)
+					t.Fatalf("%s: %+v", name, i)
+				}
+				// Two workers, and in their processes the Go runtime's threads.
+				if *i.Samples > 2**i.Calls {
+					t.Errorf("%s: %d threads were looked at in %d rounds: more than the workers", name, *i.Samples, *i.Calls)
 				}
 			}
 		}
