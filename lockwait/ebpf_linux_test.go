@@ -365,7 +365,7 @@ func compareWithPerf(t *testing.T, perf, name string) bool {
 		}
 		// A few events lie between the two openings of the window.
 		if d := max(same-*r.Count, *r.Count-same); d*100 > same+500 {
-			t.Errorf("%s from %s: %d waits, by perf %d", r.Site, r.Caller, *r.Count, same)
+			t.Errorf("%s from %s: %d waits, by perf %d (%v)", r.Site, r.Caller, *r.Count, same, inst.Notes)
 		}
 		if len(locks) != *r.Addresses {
 			t.Errorf("%s from %s: %d locks, by perf %d", r.Site, r.Caller, *r.Addresses, len(locks))

@@ -19,6 +19,7 @@ typedef __u32 u32;
 typedef __s32 s32;
 typedef __u64 u64;
 
+#define EEXIST 17
 #define PF_KTHREAD 0x00200000 // include/linux/sched.h
 
 // include/trace/events/lock.h
@@ -219,10 +220,17 @@ static __always_inline void add(struct sums *s, u64 d)
 	s->hist[b]++;
 }
 
+// stack_of gives the number of the stack. Where another has taken its slot it is
+// taken without its innermost frames, which are this program's and its callers':
+// that is another slot.
 static __always_inline s32 stack_of(void *ctx)
 {
 	s32 id = bpf_get_stackid(ctx, &stacks, 0);
 
+	if (id == -EEXIST)
+		id = bpf_get_stackid(ctx, &stacks, 1);
+	if (id == -EEXIST)
+		id = bpf_get_stackid(ctx, &stacks, 2);
 	if (id < 0)
 		COUNT(lost_stacks);
 	return id;
