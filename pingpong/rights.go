@@ -69,9 +69,9 @@ const (
 // messages in a socket.
 const perMessage = 250
 
-// flightTries is how often a message that is one descriptor too many in flight
-// is sent again before the run fails: over a second, if nobody else wants the CPU.
-const flightTries = 1_000_000
+// flightPatience is for how many ns a message that is one descriptor too many in
+// flight is sent again before the run fails.
+const flightPatience = int64(5e9)
 
 // ancillary is what steps need that send and receive control messages.
 type ancillary struct {
@@ -172,8 +172,15 @@ func passRights(w *Worker) uintptr {
 	n, e := w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), 0, 0, 0)
 	// As many are in flight as may be: others take theirs out again, or it is
 	// what lies there for good.
-	for try := 0; e == uintptr(unix.ETOOMANYREFS) && try < flightTries && atomicPhase(w.ctl) < PhaseAbort; try++ {
+	for first := int64(0); e == uintptr(unix.ETOOMANYREFS) && atomicPhase(w.ctl) < PhaseAbort; {
 		w.slot.Errors[countETOOMANYREFS]++
+		now := nanotime()
+		if first == 0 {
+			first = now
+		}
+		if now-first > flightPatience {
+			break
+		}
 		w.sys(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0)
 		n, e = w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), 0, 0, 0)
 	}

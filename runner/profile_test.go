@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -41,23 +42,31 @@ func TestEveryProfileRuns(t *testing.T) {
 // Both sides draw the same sizes from distributions and weights, or they would
 // wait for each other for ever; the mean is that of the distribution.
 func TestDrawnProfileKeepsItsMean(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "drawn.profile")
-	text := "io dontwait+poll\nclient-io dontwait+poll\nheader 4\n" +
-		"exchange a\nweight 3\nrequest 20/30/90 5\nresponse 100/4000\nwork 0/500\n" +
-		"exchange b\nweight 1\nrequest 10\nresponse 4 1/1/7\n"
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+	heavy := "" // weights that add up to more than 32 bits
+	for i := range 10 {
+		heavy += fmt.Sprintf("exchange x%d\nweight 1000000000\nrequest 10\nresponse %d\n", i, 10+100*i)
 	}
-	p, err := profile.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := options(t)
-	o.Ops, o.Seed = 20000, 7
-	r := measure(t, cell(record.Cell{Workload: pingpong.ProfilePrefix + path, Parallel: 2}), o)
-	per := *r.BytesPerS / *r.OpsPerS
-	if want := p.RequestBytes() + p.ResponseBytes(); math.Abs(per/want-1) > 0.02 {
-		t.Errorf("%.1f bytes an exchange, want %.1f", per, want)
+	for _, text := range []string{
+		"io dontwait+poll\nclient-io dontwait+poll\nheader 4\n" +
+			"exchange a\nweight 3\nrequest 20/30/90 5\nresponse 100/4000\nwork 0/500\n" +
+			"exchange b\nweight 1\nrequest 10\nresponse 4 1/1/7\n",
+		heavy,
+	} {
+		path := filepath.Join(t.TempDir(), "drawn.profile")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p, err := profile.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := options(t)
+		o.Ops, o.Seed = 20000, 7
+		r := measure(t, cell(record.Cell{Workload: pingpong.ProfilePrefix + path, Parallel: 2}), o)
+		per := *r.BytesPerS / *r.OpsPerS
+		if want := p.RequestBytes() + p.ResponseBytes(); math.Abs(per/want-1) > 0.02 {
+			t.Errorf("%.1f bytes an exchange, want %.1f", per, want)
+		}
 	}
 }
 
