@@ -20,11 +20,21 @@ var (
 	Models     = []string{"process", "thread", "goroutine"}
 )
 
+// ModelHelp says what each model is.
+var ModelHelp = map[string]string{
+	"process":   "each worker a process",
+	"thread":    "all workers of a role in one process, a kernel thread each (1:1)",
+	"goroutine": "all workers of a role in one process, over the Go scheduler (M:N)",
+}
+
 const (
 	defaultBytes = 64
 	maxStream    = 1 << 20 // bytes
 	maxParallel  = 10000
 )
+
+// Here reports whether this operating system has the workload.
+func (w *Workload) Here() bool { return w.Only == "" || w.Only == runtime.GOOS }
 
 // NoAddress is the address of a cell in which nobody meets anybody.
 const NoAddress = "none"
@@ -112,7 +122,7 @@ func (Catalogue) Check(c record.Cell) error {
 	if err != nil {
 		return err
 	}
-	if w.Only != "" && w.Only != runtime.GOOS {
+	if !w.Here() {
 		return fmt.Errorf("%s: %s", w.Name, w.Why)
 	}
 	if !slices.Contains(Transports, c.Transport) {
@@ -222,8 +232,7 @@ func checkModels(w *Workload, c record.Cell) error {
 	if why := w.NoServerModel[c.ServerModel]; why != "" && !w.alone() {
 		return fmt.Errorf("%s has no server-model %s: %s", w.Name, c.ServerModel, why)
 	}
-	// With one server worker the two models are one process each; with many, process means many.
-	if w.OneServerProcess && (w.Wiring == Pairs || w.Wiring == Fan) && c.ServerModel == "process" {
+	if w.oneProcessOf(c.ServerModel) {
 		return fmt.Errorf("server-model process: the server of %s is one process; use thread or goroutine, or the workload pingpong", w.Name)
 	}
 	if c.OneProcess {

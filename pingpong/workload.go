@@ -182,6 +182,28 @@ func (w *Workload) receiver() string {
 	return record.Server
 }
 
+// ModelsOf lists the models that clients and servers can be of; none of servers
+// where there are no servers.
+func (w *Workload) ModelsOf() (clients, servers []string) {
+	servers = []string{}
+	for _, m := range Models {
+		if w.NoModel[m] == "" {
+			clients = append(clients, m)
+		}
+		if !w.alone() && w.NoServerModel[m] == "" && !w.oneProcessOf(m) {
+			servers = append(servers, m)
+		}
+	}
+	return clients, servers
+}
+
+// oneProcessOf reports whether servers of that model would be many processes
+// where the workload has one.
+func (w *Workload) oneProcessOf(serverModel string) bool {
+	// With one server worker the two models are one process each; with many, process means many.
+	return w.OneServerProcess && (w.Wiring == Pairs || w.Wiring == Fan) && serverModel == "process"
+}
+
 // alone reports whether the workload has no servers at all.
 func (w *Workload) alone() bool { return w.ServersOf(record.Cell{Parallel: 1}) == 0 }
 

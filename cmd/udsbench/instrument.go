@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"udsbench/lockwait"
 	"udsbench/plan"
@@ -41,22 +39,17 @@ func checkInstrument(value string, probe bool) error {
 	return nil
 }
 
-// listInstruments says what --instrument takes.
-func listInstruments(out io.Writer) {
-	fmt.Fprintln(out, "\ninstruments (--instrument NAME, options joined by +)")
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	for _, l := range [][2]string{
+// instruments says what --instrument takes.
+func instruments() [][2]string {
+	return [][2]string{
 		{"locks", "where workers waited on kernel locks: function, number of locks, how often and long"},
-		{"  +nostacks", "cheaper: by system call, not by function"},
-		{"  +depth=N", fmt.Sprintf("frames of a stack, %d to %d", plan.MinDepth, plan.MaxDepth)},
-		{"  +contested", "cheaper, with lockprof: only acquisitions that found the lock taken"},
-		{"  +source=NAME", "one of " + strings.Join(lockwait.Names(), ", ") + " here; else the first of them that is available"},
+		{"locks+nostacks", "cheaper: by system call, not by function"},
+		{"locks+depth=N", fmt.Sprintf("frames of a stack, %d to %d", plan.MinDepth, plan.MaxDepth)},
+		{"locks+contested", "cheaper, with lockprof: only acquisitions that found the lock taken"},
+		{"locks+source=NAME", "one of " + strings.Join(lockwait.Names(), ", ") + " here; else the first of them that is available"},
 		{"sched", "where each worker's time went, and what it slept for"},
-		{"  +stacks", "by function, not by system call; costs more"},
+		{"sched+stacks", "by function, not by system call; costs more"},
 		{"counters", "hardware and software events of each worker"},
 		{"all", "all of these at once, with any of their options"},
-	} {
-		fmt.Fprintf(w, "  %s\t%s\n", l[0], l[1])
 	}
-	w.Flush()
 }

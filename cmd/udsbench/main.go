@@ -70,6 +70,9 @@ func run(args []string) int {
 	root := rootCommand()
 	root.SetArgs(args)
 	out := &output{ctx: ctx, to: os.Stdout}
+	if outputClosed() {
+		out.to = closedWriter{}
+	}
 	root.SetOut(out)
 	err := root.ExecuteContext(ctx)
 	if err == nil && out.err != nil {
@@ -146,5 +149,6 @@ func rootCommand() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), listCommand(), profileCommand(), topologyCommand(), locksCommand(), compareCommand(), importCommand(), exportCommand(), versionCommand())
+	wrapHelp(root)
 	return root
 }

@@ -42,8 +42,9 @@ func profileRecordCommand() *cobra.Command {
 		Use:   "record [LOG]",
 		Short: "Make a profile of a running server, or of an strace log of one",
 		Long: `Make a profile of a server's conversations with its clients: from a log that was
-written by strace -f -ttt -T -e ` + straceCalls + `, or by attaching strace to a
-running process for some seconds (--pid). The server is slowed meanwhile.
+written by strace -f -ttt -T -e ` + straceCalls + `, or by attaching
+strace to a running process for some seconds (--pid). The server is slowed
+meanwhile.
 
 The profile is played by: udsbench run --workload profile:PATH`,
 		Args: cobra.MaximumNArgs(1),

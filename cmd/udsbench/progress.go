@@ -71,10 +71,10 @@ func isTerminal(fd int) bool {
 	return err == nil
 }
 
-// terminalWidth is the columns of standard output; 120 where it is no terminal.
-func terminalWidth() int {
+// terminalWidth is the columns of standard output; otherwise where it is no terminal.
+func terminalWidth(otherwise int) int {
 	if ws, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ); err == nil && ws.Col > 0 {
 		return int(ws.Col)
 	}
-	return 120
+	return otherwise
 }

@@ -35,6 +35,9 @@ const (
 	perRun     = 60 * time.Millisecond
 )
 
+// tableWidth is how wide a table is where it is not known how wide it may be.
+const tableWidth = 120
+
 // listHelp says what each list flag takes.
 var listHelp = map[string]string{
 	"workload":     "kinds of exchange (udsbench list shows them)",
@@ -459,7 +462,7 @@ func (s *session) keep(rec *record.Run, step plan.Step) error {
 	}
 	if s.json {
 		if err := json.NewEncoder(s.out).Encode(rec); err != nil {
-			return fmt.Errorf("standard output: %w", err)
+			return fmt.Errorf("standard output: %w; the session ends here, kept in %s", err, s.journal.Dir())
 		}
 	}
 	s.runs = append(s.runs, *rec)
@@ -526,7 +529,7 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 func (s *session) table() report.Options {
 	o := report.Options{
 		Title: fmt.Sprintf("%s %s, %s, boot %.8s", s.env.Kernel.OS, s.env.Kernel.Release, s.env.CPU.Model, s.env.BootID),
-		Notes: rungs(s.plan.Rungs), Width: terminalWidth(), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings, Explain: s.explain,
+		Notes: rungs(s.plan.Rungs), Width: terminalWidth(tableWidth), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings, Explain: s.explain,
 		Accounting: splits(accounting(s.env)),
 		Distance:   func(a, b int) (string, int) { return s.machine.Class(a, b), int(s.machine.Distance(a, b)) },
 	}
@@ -547,7 +550,7 @@ func (s *session) finish(interrupted bool) error {
 	}
 	if len(s.runs) > 0 && !s.json {
 		if err := report.Table(to, s.runs, s.table()); err != nil {
-			return &exitError{exitFailed, err}
+			return &exitError{exitFailed, fmt.Errorf("standard output: %w; the session is kept in %s", err, s.journal.Dir())}
 		}
 		if s.plan.Paired != "" {
 			fmt.Fprintln(to)
