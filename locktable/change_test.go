@@ -264,3 +264,27 @@ func TestMixedUnitsAreRankedBySide(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A cell whose runs failed stays, and says so.
+func TestFailedRuns(t *testing.T) {
+	good := session([]record.Lock{row("f", record.ClassSocket, 1, 1)}, 100, 90, 500)
+	failed := record.Run{Kind: record.Instrumented, Status: record.Failed, Cell: good[0].Cell}
+	other := failed
+	other.Cell.Parallel = 99
+	tables := tablesOf(t, append(slices.Clone(good), failed, other))
+	var b strings.Builder
+	if err := Write(&b, tables, View{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 instrumented run, 1 more failed, source ebpf", "old: not measured: no instrumented run of this cell (every instrumented run failed)"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if why := NotObserved(tables[1], View{}); why != "not measured: every instrumented run failed" {
+		t.Errorf("%q", why)
+	}
+	if _, err := Tables([]Session{{Name: "s", Runs: []record.Run{failed}}}); err == nil || !strings.Contains(err.Error(), "every instrumented run failed") {
+		t.Errorf("%v", err)
+	}
+}

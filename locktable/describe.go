@@ -24,6 +24,9 @@ func (s *Side) describe(b *strings.Builder, per string) {
 	if s.Runs > 0 {
 		words = append(words, plural(s.Runs, "instrumented run"))
 	}
+	if s.Failed > 0 {
+		words = append(words, fmt.Sprintf("%d more failed", s.Failed))
+	}
 	if len(s.Instruments) > 0 {
 		words = append(words, "source "+strings.Join(s.each(sourceAndOptions), ", "))
 	}

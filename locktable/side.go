@@ -23,6 +23,7 @@ type Session struct {
 type Side struct {
 	Name        string              `json:"name"`
 	Runs        int                 `json:"runs,omitempty"`
+	Failed      int                 `json:"failed,omitempty"` // instrumented runs that failed, beside Runs
 	Rows        []record.Lock       `json:"locks"`
 	Ops         *float64            `json:"ops,omitempty"`         // operations in the time that the rows cover
 	CPUSeconds  *float64            `json:"cpu_seconds,omitempty"` // of all CPUs in that time
@@ -72,8 +73,9 @@ func Tables(sessions []Session) ([]*Table, error) {
 		}
 	}
 	tables = slices.DeleteFunc(tables, func(t *Table) bool {
-		return !slices.ContainsFunc(t.Sides, func(s *Side) bool { return s.Runs > 0 })
+		return !slices.ContainsFunc(t.Sides, func(s *Side) bool { return s.Runs > 0 || s.NoRuns != "" })
 	})
+	watchedAny := false
 	for _, t := range byCell {
 		for i, s := range t.Sides {
 			s.Rows = MergeRows(s.Rows)
@@ -84,14 +86,15 @@ func Tables(sessions []Session) ([]*Table, error) {
 					r.SampleShare = &record.Ratio{N: *r.Samples, Of: *s.samples}
 				}
 			}
-			if s.Runs > 0 {
+			if watchedAny = watchedAny || s.Runs > 0; s.Runs > 0 {
+				s.NoRuns = ""
 				s.Price, s.NoPrice = s.price.price(sessions[i].Discard)
 			} else if s.NoRuns != "" && !slices.Contains(reasons, s.NoRuns) {
 				reasons = append(reasons, s.NoRuns)
 			}
 		}
 	}
-	if len(tables) == 0 {
+	if !watchedAny {
 		slices.Sort(reasons)
 		why := cmp.Or(strings.Join(reasons, "; "), "no run was instrumented for locks; measure with run --instrument locks")
 		return nil, fmt.Errorf("%s: %s", strings.Join(names, ", "), why)
@@ -119,7 +122,8 @@ func (s *Side) add(r record.Run) {
 		}
 		return
 	case r.Status != record.OK:
-		s.NoRuns = "every instrumented run failed"
+		s.Failed++
+		s.NoRuns = cmp.Or(s.NoRuns, "every instrumented run failed")
 		return
 	case inst == nil:
 		if why := r.Unavailable["locks"]; why != "" {

@@ -72,6 +72,9 @@ func NotObserved(t *Table, v View) string {
 	if len(v.apply(t).lines()) > 0 {
 		return ""
 	}
+	if !slices.ContainsFunc(t.Sides, (*Side).looked) {
+		return "not measured: " + t.Sides[0].NoRuns
+	}
 	words := notObserved(v.Class)
 	if blind := t.Blind(); len(blind) > 0 {
 		words += "; not seen by this source here: " + strings.Join(blind, "; ")
