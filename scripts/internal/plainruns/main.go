@@ -45,7 +45,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.udsbench, "udsbench", "", "the program")
 	flag.StringVar(&o.instrument, "instrument", "locks", "what the instrumented sessions look at")
-	flag.StringVar(&o.flags, "flags", "--workload pingpong,fanin-shared --parallel 4", "what is measured")
+	flag.StringVar(&o.flags, "flags", "--workload pingpong,fanin-shared --parallel 4 --placement same-cpu", "what is measured: workers on one CPU vary least")
 	flag.StringVar(&o.window, "window", "300ms", "length of a measurement")
 	flag.IntVar(&o.pairs, "pairs", 10, "pairs of sessions, 3 or more")
 	flag.IntVar(&o.runs, "runs", 3, "plain runs of each cell in a session")
