@@ -28,6 +28,9 @@ func TestEveryWorkloadIsWhole(t *testing.T) {
 		}
 		for _, transport := range Transports {
 			c := filled(record.Cell{Workload: name, Transport: transport})
+			if transport == "unix-dgram" {
+				c.Request = min(c.Request, 8192) // FreeBSD's net.local.dgram.maxdgram
+			}
 			err := Catalogue{}.Check(c)
 			switch {
 			case w.HasTransport(transport) && err != nil && w.Only == "":

@@ -160,6 +160,10 @@ func (Catalogue) Check(c record.Cell) error {
 	if err := w.checkParams(c); err != nil {
 		return err
 	}
+	if n := number(c, bufferParam.Name); n != 0 && c.Transport == "unix-dgram" && n < leastBuffer(c.Request) {
+		return fmt.Errorf("param buffer=%d: a datagram of %d bytes with its sender's name would never fit into it; give %d or more, or a smaller --request",
+			n, c.Request, leastBuffer(c.Request))
+	}
 	if c.Params["rate"] != "" && c.Clock != "vdso" && c.Clock != "syscall" {
 		return fmt.Errorf("rate %s: latency from the intended time needs --clock vdso or syscall, not %s", c.Params["rate"], c.Clock)
 	}

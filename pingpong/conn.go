@@ -156,6 +156,18 @@ func bind(c record.Cell, dir, name string) (int, error) {
 // minBacklog is the backlog where nothing hangs on it.
 const minBacklog = 16
 
+// Backlog is what a listener of the cell asks for in listen(2): room for every
+// client that may meet at it at once, or what the parameter of that name says.
+func Backlog(c record.Cell) int {
+	if n := number(c, "backlog"); n != 0 {
+		return n
+	}
+	if w, err := Lookup(c.Workload); err == nil && w.OneListener {
+		return max(c.Parallel, minBacklog)
+	}
+	return minBacklog
+}
+
 // listen makes a listener with a backlog of n and returns its port where it has
 // one. The kernel cuts the backlog at its own limit (net.core.somaxconn,
 // kern.ipc.soacceptqueue), above which connecting clients wait or are refused.

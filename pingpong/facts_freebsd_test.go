@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,28 @@ func TestFullDatagramReceiver(t *testing.T) {
 	}
 	if !drained(b) {
 		t.Error("all was read, and it is not drained")
+	}
+}
+
+// A datagram that an empty buffer does not hold is refused as by a full one, and
+// so is the parameter.
+func TestDatagramOverTheBuffer(t *testing.T) {
+	const n = 1000
+	a, b := pair(t, "unix-dgram")
+	for size, want := range map[int]error{leastBuffer(n): nil, n: unix.ENOBUFS} {
+		for _, fd := range []int{a, b} {
+			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := unix.Write(a, make([]byte, n)); err != want {
+			t.Errorf("a buffer of %d bytes, a datagram of %d: %v, want %v", size, n, err, want)
+		}
+		unix.Recvfrom(b, make([]byte, n), unix.MSG_DONTWAIT)
+	}
+	c := filled(record.Cell{Workload: "fanin-dgram", Params: map[string]string{"buffer": "1"}})
+	if err := (Catalogue{}).Check(c); err == nil || !strings.Contains(err.Error(), "never fit into it; give 170 or more") {
+		t.Errorf("buffer=1: %v", err)
 	}
 }
 

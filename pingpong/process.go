@@ -471,16 +471,10 @@ func (p *process) listen(ws *WorkerSpec, slot *Slot) (*int, error) {
 		fd, err := bind(c, p.spec.Dir, serverName(ws.Index))
 		return &fd, err
 	}
-	backlog := minBacklog
-	if p.workload.OneListener {
-		if ws.Index != 0 {
-			return nil, nil
-		}
-		backlog = max(c.Parallel, minBacklog)
-		if n := number(c, "backlog"); n != 0 {
-			backlog = n
-		}
+	if p.workload.OneListener && ws.Index != 0 {
+		return nil, nil
 	}
+	backlog := Backlog(c)
 	fd, port, err := listen(c, p.spec.Dir, serverName(ws.Index), backlog)
 	if err == nil && number(c, "backlog") != 0 {
 		slot.Effective[effectiveBacklog] = backlogOf(fd, backlog)

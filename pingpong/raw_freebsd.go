@@ -69,6 +69,12 @@ const (
 	backlogSysctl = "kern.ipc.soacceptqueue"
 )
 
+// leastBuffer is the smallest buffer that takes a datagram of n bytes: its
+// sender's name, of at most 106 bytes, counts too, and one that does not fit into
+// an empty buffer is refused for ever as if the receiver were full
+// (uipc_sosend_dgram in sys/kern/uipc_usrreq.c).
+func leastBuffer(n int) int { return n + 106 }
+
 const listenQLimit = 0x1011 // SO_LISTENQLIMIT of sys/socket.h
 
 // backlogOf is the backlog of a listener, as the kernel cut it (solisten_proto in

@@ -63,6 +63,10 @@ const (
 	backlogSysctl = "net.core.somaxconn"
 )
 
+// leastBuffer is the smallest buffer that takes a datagram of n bytes: any, since
+// the kernel rounds buffers up, and one that is longer is told of by EMSGSIZE.
+func leastBuffer(int) int { return 1 }
+
 // backlogOf is what a backlog of n that listen(2) was given comes to: no socket
 // option tells it for AF_UNIX, but the limit is known; 0 where it cannot be read.
 func backlogOf(_, n int) int64 {

@@ -142,5 +142,52 @@ func CheckLimits(c record.Cell) error {
 		return fmt.Errorf("%s with --parallel %d, model %s and %s, needs about %d processes and threads, and the limit is %d; raise it (ulimit -u %d) or lower --parallel",
 			c.Workload, c.Parallel, c.Model, c.ServerModel, tasks(c), lim.Max, tasks(c))
 	}
-	return nil
+	return checkKernel(c)
+}
+
+// checkThreads refuses a cell of which one process needs more threads than the
+// variable called name allows: a thread more ends a Go program.
+func checkThreads(c record.Cell, limit int64, name string) error {
+	w, err := pingpong.Lookup(c.Workload)
+	if err != nil {
+		return nil
+	}
+	clients, servers := 0, 0
+	if c.Model == "thread" {
+		clients = c.Parallel
+	}
+	if c.ServerModel == "thread" {
+		servers = w.ServersOf(c)
+	}
+	need := max(clients, servers)
+	if c.OneProcess {
+		need = clients + servers
+	}
+	if need += goThreads; int64(need) <= limit {
+		return nil
+	}
+	return fmt.Errorf("%s with --parallel %d, model %s and %s, needs about %d threads in one process, and %s is %d; raise it (sysctl %s=%d) or lower --parallel",
+		c.Workload, c.Parallel, c.Model, c.ServerModel, need, name, limit, name, need)
+}
+
+// checkQueue refuses a cell over TCP whose clients can be more than the queue of
+// their listener holds, on a kernel that resets who finds it full: three halves
+// of the backlog and one, where the variable called name bounds the backlog.
+func checkQueue(c record.Cell, limit int64, name string) error {
+	w, err := pingpong.Lookup(c.Workload)
+	if err != nil || c.Transport != "tcp" || !w.OneListener {
+		return nil
+	}
+	backlog := int64(pingpong.Backlog(c))
+	holds := func(n int64) int64 { return 3*n/2 + 1 }
+	clients := int64(c.Parallel)
+	switch {
+	case clients <= holds(min(backlog, limit)):
+		return nil
+	case clients > holds(backlog):
+		return fmt.Errorf("%s over tcp with --parallel %d and --param backlog=%d: the listener's queue holds %d clients, and resets the others; give a larger backlog or lower --parallel",
+			c.Workload, c.Parallel, backlog, holds(backlog))
+	}
+	return fmt.Errorf("%s over tcp with --parallel %d: the listener's queue holds %d clients where %s is %d, and resets the others; raise it (sysctl %s=%d) or lower --parallel",
+		c.Workload, c.Parallel, holds(limit), name, limit, name, clients)
 }

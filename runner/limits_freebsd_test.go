@@ -6,6 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// tinyBuffer is next to nothing, with room for a few messages: no buffer is
+// rounded up here.
+const tinyBuffer = "2048"
+
 // unprivileged has nothing to drop: no privilege exceeds RLIMIT_NOFILE here.
 func unprivileged(_ *testing.T, f func()) { f() }
 

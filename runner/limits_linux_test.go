@@ -15,6 +15,9 @@ import (
 	"udsbench/record"
 )
 
+// tinyBuffer is the least that the kernel gives.
+const tinyBuffer = "1"
+
 // unprivileged calls f on a thread whose children lack what lets root exceed the
 // limit of descriptors in flight (too_many_unix_fds, net/core/scm.c).
 func unprivileged(t *testing.T, f func()) {

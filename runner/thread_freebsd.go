@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"udsbench/record"
 )
 
 const rusageThread = 1 // RUSAGE_THREAD of sys/resource.h
@@ -59,3 +61,21 @@ func Self() (string, error) { return os.Executable() }
 
 // threadsCount: FreeBSD counts processes against RLIMIT_NPROC.
 const threadsCount = false
+
+// checkKernel refuses what limits of FreeBSD's own do not hold: threads of one
+// process (kern_thr_alloc in sys/kern/kern_thr.c), and the queue of a TCP
+// listener (solisten_clone in sys/kern/uipc_socket.c;
+// net.inet.tcp.syncache.rst_on_sock_fail). One that cannot be read refuses nothing.
+func checkKernel(c record.Cell) error {
+	for name, check := range map[string]func(record.Cell, int64, string) error{
+		"kern.threads.max_threads_per_proc": checkThreads,
+		"kern.ipc.soacceptqueue":            checkQueue,
+	} {
+		if limit, err := unix.SysctlUint32(name); err == nil {
+			if err := check(c, int64(limit), name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
