@@ -43,7 +43,7 @@ func (o Options) programs() []string {
 		names = append(names, "futex_switch")
 	}
 	if o.Sched {
-		names = append(names, "sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking")
+		names = append(names, "sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking", "sched_migrate")
 	}
 	return names
 }

@@ -89,6 +89,17 @@ type Thread struct {
 	Wakes                 uint64
 	Migrations            uint64
 	Seen                  bool // at least one event told its state
+
+	BeingWoken uint64 // of Blocked: from its waker's start until it was queued
+	IdleExit   uint64 // of BeingWoken and Runnable: where the CPU that it then got had been idle
+
+	// On and Runnable by the run queue's clock, which the kernel's own accounts
+	// go by; ClockKnown is false where it is out of reach (a kernel without
+	// CONFIG_FAIR_GROUP_SCHED).
+	ClockOn, ClockRunnable uint64
+	Uncharged              uint64 // of ClockOn: what the kernel did not charge for, as the hypervisor's part
+	ClockMoved             uint64 // of ClockRunnable: asleep, and moved between run queues meanwhile
+	ClockKnown             bool
 }
 
 // Pair counts from one CPU to another.
@@ -306,6 +317,7 @@ func (t *Trace) Sleeps() ([]Sleep, []Thread, error) {
 			TID: int(tid), PID: int(th.Tgid), On: th.On, Runnable: th.Runnable, Blocked: th.Blocked,
 			RunnableMax: th.RunnableMax, Voluntary: uint64(th.Voluntary), Involuntary: uint64(th.Involuntary),
 			Wakes: uint64(th.Wakes), Migrations: uint64(th.Migrations), Seen: th.State != unknown,
+			BeingWoken: th.BeingWoken, IdleExit: th.IdleExit, ClockOn: th.ClockOn, ClockRunnable: th.ClockRunnable, Uncharged: th.Uncharged, ClockMoved: th.ClockMoved, ClockKnown: th.Clock != 0,
 		}
 		from, to := max(th.Born, t.opened), t.closed
 		if th.State == gone {
@@ -319,11 +331,17 @@ func (t *Trace) Sleeps() ([]Sleep, []Thread, error) {
 			switch th.State {
 			case on:
 				r.On += d
+				r.ClockOn += d
 			case runnable:
 				r.Runnable += d
+				r.ClockRunnable += d
 				r.RunnableMax = max(r.RunnableMax, d)
 			case blocked:
 				r.Blocked += d
+				if m := max(th.Moved, t.opened); th.Moved != 0 && m < t.closed {
+					r.ClockRunnable += t.closed - m
+					r.ClockMoved += t.closed - m
+				}
 				k := key{Stack: th.Stack, Call: th.Call, Deep: th.Deep}
 				if sums[k] == nil {
 					sums[k] = &Sums{}
@@ -357,10 +375,24 @@ func bitsOf(v uint64) (n int) {
 	return n
 }
 
-// Wakeups reads the wake-up latencies.
-func (t *Trace) Wakeups() (Latencies, error) {
+// Wakeups reads the wake-up latencies, apart by whether the CPU that the woken
+// thread got had been idle or had another thread.
+func (t *Trace) Wakeups() (fromIdle, behind Latencies, err error) {
+	if behind, err = t.latencies(wayBehind); err == nil {
+		fromIdle, err = t.latencies(wayFromIdle)
+	}
+	return fromIdle, behind, err
+}
+
+// Indices of the map wakeups, as in kernel/trace.bpf.c.
+const (
+	wayBehind uint32 = iota
+	wayFromIdle
+)
+
+func (t *Trace) latencies(way uint32) (Latencies, error) {
 	var per []traceLatencies
-	if err := t.coll.Maps["wakeups"].Lookup(uint32(0), &per); err != nil {
+	if err := t.coll.Maps["wakeups"].Lookup(way, &per); err != nil {
 		return Latencies{}, fmt.Errorf("eBPF map wakeups: %w", err)
 	}
 	l := Latencies{SubBits: 2}

@@ -75,26 +75,37 @@ type traceSums struct {
 }
 
 type traceThread struct {
-	_           structs.HostLayout
-	Since       uint64
-	On          uint64
-	Runnable    uint64
-	Blocked     uint64
-	Waking      uint64
-	Born        uint64
-	RunnableMax uint64
-	State       uint32
-	Cpu         uint32
-	Waker       uint32
-	Tgid        uint32
-	Voluntary   uint32
-	Involuntary uint32
-	Wakes       uint32
-	Migrations  uint32
-	Stack       int32
-	Call        int32
-	Deep        uint32
-	KnownCpu    uint32
+	_             structs.HostLayout
+	Since         uint64
+	On            uint64
+	Runnable      uint64
+	Blocked       uint64
+	BeingWoken    uint64
+	IdleExit      uint64
+	Clock         uint64
+	TaskClock     uint64
+	ClockOn       uint64
+	ClockRunnable uint64
+	Charged       uint64
+	Uncharged     uint64
+	Left          uint64
+	Moved         uint64
+	ClockMoved    uint64
+	Waking        uint64
+	Born          uint64
+	RunnableMax   uint64
+	State         uint32
+	Cpu           uint32
+	Waker         uint32
+	Tgid          uint32
+	Voluntary     uint32
+	Involuntary   uint32
+	Wakes         uint32
+	Migrations    uint32
+	Stack         int32
+	Call          int32
+	Deep          uint32
+	KnownCpu      uint32
 }
 
 type traceWait struct {
@@ -137,6 +148,7 @@ const (
 	traceProgContentionBegin = "contention_begin"
 	traceProgContentionEnd   = "contention_end"
 	traceProgFutexSwitch     = "futex_switch"
+	traceProgSchedMigrate    = "sched_migrate"
 	traceProgSchedSwitch     = "sched_switch"
 	traceProgSchedWakeup     = "sched_wakeup"
 	traceProgSchedWakeupNew  = "sched_wakeup_new"
@@ -193,6 +205,7 @@ type traceProgramSpecs struct {
 	ContentionBegin *ebpf.ProgramSpec `ebpf:"contention_begin"`
 	ContentionEnd   *ebpf.ProgramSpec `ebpf:"contention_end"`
 	FutexSwitch     *ebpf.ProgramSpec `ebpf:"futex_switch"`
+	SchedMigrate    *ebpf.ProgramSpec `ebpf:"sched_migrate"`
 	SchedSwitch     *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeup     *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
 	SchedWakeupNew  *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
@@ -300,6 +313,7 @@ type tracePrograms struct {
 	ContentionBegin *ebpf.Program `ebpf:"contention_begin"`
 	ContentionEnd   *ebpf.Program `ebpf:"contention_end"`
 	FutexSwitch     *ebpf.Program `ebpf:"futex_switch"`
+	SchedMigrate    *ebpf.Program `ebpf:"sched_migrate"`
 	SchedSwitch     *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeup     *ebpf.Program `ebpf:"sched_wakeup"`
 	SchedWakeupNew  *ebpf.Program `ebpf:"sched_wakeup_new"`
@@ -311,6 +325,7 @@ func (p *tracePrograms) Close() error {
 		p.ContentionBegin,
 		p.ContentionEnd,
 		p.FutexSwitch,
+		p.SchedMigrate,
 		p.SchedSwitch,
 		p.SchedWakeup,
 		p.SchedWakeupNew,

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"udsbench/bpf"
+	"udsbench/histogram"
 	"udsbench/kallsyms"
 	"udsbench/record"
 )
@@ -26,7 +27,7 @@ type Trace struct {
 }
 
 func bpfOptions(o Options) bpf.Options {
-	return bpf.Options{Sched: true, PIDs: o.PIDs, SleepStacks: o.Stacks, Depth: o.Depth}
+	return bpf.Options{Sched: true, PIDs: o.PIDs, Threads: o.Threads, SleepStacks: o.Stacks, Depth: o.Depth}
 }
 
 // Probe is nil where a Trace can run here; else the error says why not and
@@ -73,7 +74,7 @@ func (t *Trace) Stop() (*record.Sched, error) {
 	if err != nil {
 		return nil, err
 	}
-	wakeups, err := t.trace.Wakeups()
+	fromIdle, behind, err := t.trace.Wakeups()
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,13 @@ func (t *Trace) Stop() (*record.Sched, error) {
 		return nil, err
 	}
 	out := &record.Sched{Sleeps: t.sleeps(sleeps), Threads: t.threads(threads), Moves: cpuPairs(moves), Wakes: cpuPairs(wakes)}
-	out.WakeupNS, out.WakeupHistogram = latencyOf(wakeups.Count, wakeups.Total, wakeups.Min, wakeups.Max, wakeups.SubBits, wakeups.Hist)
+	idle, other := coarse(fromIdle), coarse(behind)
+	var wakeups histogram.Coarse
+	wakeups.Merge(idle)
+	wakeups.Merge(other)
+	out.WakeupNS, out.WakeupHistogram = wakeups.Record()
+	out.WakeupIdleNS, out.WakeupIdleHistogram = idle.Record()
+	out.WakeupBehindNS, out.WakeupBehindHistogram = other.Record()
 
 	window, lost := t.trace.WindowNS(), int64(counters.Lost())
 	t.inst.WindowNS, t.inst.Lost, t.inst.Blind = &window, &lost, t.Blind()
@@ -111,7 +118,9 @@ func (t *Trace) Blind() []string {
 	out := []string{
 		"why a thread was runnable and not running: it names what threads slept for, not who had the CPU",
 		"time that interrupts and the hypervisor took from a running thread: it counts as time on the CPU",
-		"who should pay for a switch: its microseconds are the leaving thread's here, while schedstat charges the next thread from the wake-up that led to it",
+	}
+	if len(t.opt.Threads) > 0 {
+		out = append(out, "threads of the Go runtime in the workers' processes: only the workers' own are watched")
 	}
 	if !t.opt.SleepStacks {
 		out = append(out, "the function that slept: no stacks were taken, sites are system calls")
@@ -121,6 +130,10 @@ func (t *Trace) Blind() []string {
 
 // Instrument describes the watching; complete after Stop.
 func (t *Trace) Instrument() record.Instrument { return t.inst }
+
+func coarse(l bpf.Latencies) histogram.Coarse {
+	return histogram.Coarse{SubBits: l.SubBits, Counts: l.Hist, Count: l.Count, Total: l.Total, Min: l.Min, Max: l.Max}
+}
 
 func cpuPairs(in []bpf.Pair) []record.CPUPair {
 	out := make([]record.CPUPair, len(in))
@@ -189,7 +202,7 @@ func (t *Trace) threads(in []bpf.Thread) []record.ThreadTime {
 			continue
 		}
 		seen[th.TID] = true
-		out = append(out, record.ThreadTime{PID: th.PID, TID: th.TID, LifeNS: int64(th.Life), OnNS: int64(th.On), RunnableNS: int64(th.Runnable), BlockedNS: int64(th.Blocked),
+		out = append(out, record.ThreadTime{BeingWokenNS: int64(th.BeingWoken), IdleExitNS: int64(th.IdleExit), Clock: clockOf(th), PID: th.PID, TID: th.TID, LifeNS: int64(th.Life), OnNS: int64(th.On), RunnableNS: int64(th.Runnable), BlockedNS: int64(th.Blocked),
 			RunnableMaxNS: int64(th.RunnableMax), Voluntary: int64(th.Voluntary), Involuntary: int64(th.Involuntary), Wakes: int64(th.Wakes), Migrations: int64(th.Migrations)})
 	}
 	for _, pid := range t.opt.PIDs {
@@ -202,9 +215,12 @@ func (t *Trace) threads(in []bpf.Thread) []record.ThreadTime {
 			if err != nil || seen[tid] {
 				continue
 			}
+			if some := t.opt.Threads[pid]; len(some) > 0 && !slices.Contains(some, tid) {
+				continue
+			}
 			r := record.ThreadTime{PID: pid, TID: tid, LifeNS: t.trace.WindowNS()}
 			if state := stateOf(pid, tid); state == 'S' || state == 'D' || state == 'T' {
-				r.BlockedNS = r.LifeNS
+				r.BlockedNS, r.Clock = r.LifeNS, &record.RunQueueTime{}
 			} else {
 				r.Unavailable = "it never switched in the window, so it ran, or waited for a CPU, all the time"
 			}
@@ -213,6 +229,14 @@ func (t *Trace) threads(in []bpf.Thread) []record.ThreadTime {
 	}
 	slices.SortFunc(out, func(a, b record.ThreadTime) int { return cmp.Compare(a.TID, b.TID) })
 	return out
+}
+
+// clockOf is what the run queues' clocks tell; nil where they are out of reach.
+func clockOf(th bpf.Thread) *record.RunQueueTime {
+	if !th.ClockKnown {
+		return nil
+	}
+	return &record.RunQueueTime{OnNS: int64(th.ClockOn - min(th.Uncharged, th.ClockOn)), UnchargedNS: int64(th.Uncharged), RunnableNS: int64(th.ClockRunnable), MovedAsleepNS: int64(th.ClockMoved)}
 }
 
 // stateOf reads the state of a thread, proc(5).

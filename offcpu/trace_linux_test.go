@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"udsbench/affinity"
 	"udsbench/record"
 )
 
@@ -35,15 +38,29 @@ type figures struct {
 	voluntary, involuntary int64
 }
 
-// figuresOf reads them while the thread sleeps: they are exact then.
+// settled reads them once all threads sleep for good: they are exact then, and
+// belong to what the threads did before.
+func settled(t *testing.T, pid int, tids []int) map[int]figures {
+	t.Helper()
+	var last map[int]figures
+	for range 1000 {
+		now, asleep := map[int]figures{}, true
+		for _, tid := range tids {
+			asleep = asleep && stateOf(pid, tid) == 'S'
+			now[tid] = figuresOf(t, pid, tid)
+		}
+		if asleep && maps.Equal(now, last) {
+			return now
+		}
+		last = now
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("the threads do not come to rest")
+	return nil
+}
+
 func figuresOf(t *testing.T, pid, tid int) (f figures) {
 	t.Helper()
-	for range 5000 {
-		if stateOf(pid, tid) == 'S' {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
 	dir := fmt.Sprintf("/proc/%d/task/%d/", pid, tid)
 	b, err := os.ReadFile(dir + "schedstat")
 	if err != nil {
@@ -63,17 +80,30 @@ func figuresOf(t *testing.T, pid, tid int) (f figures) {
 const loadThreads = 8
 
 // loadMain is a process of threads that print who they are and sleep; play from
-// one line of input to the next; and sleep again.
+// one line of input to the next; and sleep again. Each stays on a CPU: what the
+// kernel counts of a thread that is moved asleep began before a test can look.
 func loadMain(name string) int {
 	in := bufio.NewReader(os.Stdin)
 	var start, all sync.WaitGroup
 	start.Add(1)
 	var stop atomic.Bool
 	tids := make(chan int, loadThreads)
+	cpus, err := affinity.Mask()
+	if err != nil {
+		return 1
+	}
+	threads := 0
 	thread := func(f func() bool) {
+		cpu := cpus[threads%len(cpus)]
+		threads++
 		all.Add(1)
 		go func() {
 			runtime.LockOSThread()
+			var one unix.CPUSet
+			one.Set(cpu)
+			if unix.SchedSetaffinity(0, &one) != nil {
+				os.Exit(1)
+			}
 			tids <- unix.Gettid()
 			start.Wait()
 			for f() {
@@ -188,10 +218,7 @@ func watch(t *testing.T, o Options, name string) (*record.Sched, *Trace, map[int
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := map[int]figures{}
-	for _, tid := range tids {
-		before[tid] = figuresOf(t, pid, tid)
-	}
+	before := settled(t, pid, tids)
 	if err := tr.Open(); err != nil {
 		t.Fatal(err)
 	}
@@ -202,9 +229,9 @@ func watch(t *testing.T, o Options, name string) (*record.Sched, *Trace, map[int
 	if _, err := fmt.Fscan(c.out, &word); err != nil || word != "stopped" {
 		t.Fatalf("%q, %v", word, err)
 	}
-	theirs := map[int]figures{}
-	for _, tid := range tids {
-		f, b := figuresOf(t, pid, tid), before[tid]
+	theirs := settled(t, pid, tids)
+	for tid, f := range theirs {
+		b := before[tid]
 		theirs[tid] = figures{f.on - b.on, f.waited - b.waited, f.voluntary - b.voluntary, f.involuntary - b.involuntary}
 	}
 	if err := tr.Close(); err != nil {
@@ -218,41 +245,32 @@ func watch(t *testing.T, o Options, name string) (*record.Sched, *Trace, map[int
 }
 
 // On CPU, runnable and blocked together are the window; switches are those that
-// the kernel counted; on CPU and waiting agree with schedstat. The kernel ends a
-// thread's time at the wake-up that leads to its preemption (it then skips
-// rq_clock's update at the switch), we at the switch: where others preempt and
-// are preempted all the time, some microseconds a switch are another thread's.
-// Hence a bound for each thread by its switches, and agreement of the sums in a
-// quiet moment.
+// the kernel counted; on CPU and waiting, by the clock that the kernel goes by,
+// are what schedstat has for each thread. By their own time they are not (docs/schedulers.md).
 func TestTraceAgrees(t *testing.T) {
 	for _, name := range []string{"pingpong", "fanin"} {
-		t.Run(name, func(t *testing.T) {
-			var why string
-			for range 5 {
-				if why = agrees(t, name); why == "" {
-					return
-				}
-				t.Log(why)
-			}
-			t.Error(why)
-		})
+		t.Run(name, func(t *testing.T) { agrees(t, name) })
 	}
 }
 
-// agrees checks one run; it says in what the sums of the threads differ.
-func agrees(t *testing.T, name string) string {
+func agrees(t *testing.T, name string) {
 	t.Helper()
 	s, tr, theirs := watch(t, Options{}, name)
 	window := *tr.Instrument().WindowNS
-	near := func(have, want int64, part float64, slack time.Duration) bool {
-		return math.Abs(float64(have-want)) <= part*float64(want)+float64(slack)
+	// On a busy machine a thread may be woken while its CPU still looks for
+	// another one to run: that takes long then, and no event tells of it.
+	const slack = 0.01
+	near := func(have, want int64, part float64) bool {
+		return math.Abs(float64(have-want)) <= part*float64(want)+slack*float64(window)
 	}
-	var on, waited, theirOn, theirWaited int64
 	found := 0
 	for _, th := range s.Threads {
 		if th.Unavailable == "" {
-			if sum := th.OnNS + th.RunnableNS + th.BlockedNS; !near(sum, th.LifeNS, 0.001, 0) {
+			if sum := th.OnNS + th.RunnableNS + th.BlockedNS; !near(sum, th.LifeNS, 0.001) {
 				t.Errorf("thread %d: %d on + %d runnable + %d blocked are not the %d ns that it was there", th.TID, th.OnNS, th.RunnableNS, th.BlockedNS, th.LifeNS)
+			}
+			if th.BeingWokenNS > th.BlockedNS || th.IdleExitNS > th.BeingWokenNS+th.RunnableNS {
+				t.Errorf("thread %d: parts are more than the whole: %+v", th.TID, th)
 			}
 		}
 		f, ok := theirs[th.TID]
@@ -269,20 +287,34 @@ func agrees(t *testing.T, name string) string {
 		if d := th.Involuntary - f.involuntary; d < -3 || d > 3 {
 			t.Errorf("thread %d: %d involuntary switches, the kernel counted %d", th.TID, th.Involuntary, f.involuntary)
 		}
-		slack := time.Millisecond + time.Duration(f.voluntary+f.involuntary)*20*time.Microsecond
-		if !near(th.OnNS, f.on, 0.03, slack) {
-			t.Errorf("thread %d: %d ns on CPU, by schedstat %d, in %d switches", th.TID, th.OnNS, f.on, f.voluntary+f.involuntary)
+		if th.Clock == nil {
+			t.Fatalf("thread %d: the run queue's clock was not read", th.TID)
 		}
-		if !near(th.RunnableNS, f.waited, 0.20, slack) {
-			t.Errorf("thread %d: %d ns waiting, by schedstat %d, in %d switches", th.TID, th.RunnableNS, f.waited, f.voluntary+f.involuntary)
+		if !near(th.Clock.OnNS, f.on, 0.03) {
+			t.Errorf("thread %d: %d ns on CPU, by schedstat %d, in %d switches", th.TID, th.Clock.OnNS, f.on, f.voluntary+f.involuntary)
 		}
-		on, theirOn, waited, theirWaited = on+th.OnNS, theirOn+f.on, waited+th.RunnableNS, theirWaited+f.waited
+		// A hypervisor takes milliseconds at a time, and on a busy host many.
+		if th.Clock.UnchargedNS < 0 || th.Clock.UnchargedNS > th.LifeNS/4 {
+			t.Errorf("thread %d: %d ns on CPU and not charged for", th.TID, th.Clock.UnchargedNS)
+		}
+		if !near(th.Clock.RunnableNS, f.waited, 0.20) {
+			t.Errorf("thread %d: %d ns waiting, by schedstat %d, in %d switches", th.TID, th.Clock.RunnableNS, f.waited, f.voluntary+f.involuntary)
+		}
 	}
 	if found != len(theirs) {
 		t.Fatalf("%d of %d threads were seen", found, len(theirs))
 	}
 	if s.WakeupNS == nil || s.WakeupNS.Count == 0 || s.WakeupNS.Min > s.WakeupNS.P50 || s.WakeupNS.P50 > s.WakeupNS.Max {
 		t.Errorf("wake-ups %+v", s.WakeupNS)
+	}
+	var parts uint64
+	for _, l := range []*record.Latency{s.WakeupIdleNS, s.WakeupBehindNS} {
+		if l != nil {
+			parts += l.Count
+		}
+	}
+	if parts != s.WakeupNS.Count {
+		t.Errorf("%d wake-ups by who had the CPU, %d in all", parts, s.WakeupNS.Count)
 	}
 	var wakes, wakeups int64
 	for _, p := range s.Wakes {
@@ -297,13 +329,48 @@ func agrees(t *testing.T, name string) string {
 	if inst := tr.Instrument(); inst.SelfNS == nil || *inst.SelfNS <= 0 || *inst.Lost*1000 > *inst.Calls {
 		t.Errorf("instrument %+v", inst)
 	}
-	if !near(on, theirOn, 0.03, time.Millisecond) {
-		return fmt.Sprintf("%d ns on CPU, by schedstat %d", on, theirOn)
+}
+
+// Of a process in Threads, those alone are watched; where they slept is theirs.
+func TestOnlyTheNamedThreads(t *testing.T) {
+	if err := Probe(Options{}); err != nil {
+		t.Skip(err)
 	}
-	if !near(waited, theirWaited, 0.20, time.Millisecond) {
-		return fmt.Sprintf("%d ns waiting, by schedstat %d", waited, theirWaited)
+	c, tids := startLoad(t, "pingpong")
+	pid := c.cmd.Process.Pid
+	tr, err := Start(Options{PIDs: []int{pid}, Threads: map[int][]int{pid: tids}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return ""
+	settled(t, pid, tids)
+	if err := tr.Open(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(c.in, "go")
+	time.Sleep(300 * time.Millisecond)
+	s, err := tr.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(c.in, "stop")
+	if len(s.Threads) != len(tids) {
+		t.Errorf("%d threads of %d", len(s.Threads), len(tids))
+	}
+	for _, th := range s.Threads {
+		if !slices.Contains(tids, th.TID) {
+			t.Errorf("thread %d is not of %v", th.TID, tids)
+		}
+	}
+	var sleeps, voluntary int64
+	for _, sl := range s.Sleeps {
+		sleeps += sl.Count
+	}
+	for _, th := range s.Threads {
+		voluntary += th.Voluntary
+	}
+	if most := voluntary + int64(len(tids)); sleeps > most || sleeps == 0 {
+		t.Errorf("%d sleeps of threads that left their CPUs %d times", sleeps, voluntary)
+	}
 }
 
 // A ping-pong sleeps in read, and with stacks in the stream's read.

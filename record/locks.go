@@ -126,6 +126,40 @@ type ThreadTime struct {
 	Wakes         int64  `json:"wakes"`
 	Migrations    int64  `json:"migrations"`
 	Unavailable   string `json:"unavailable,omitempty"`
+
+	BeingWokenNS int64 `json:"being_woken_ns"` // of BlockedNS: from its waker's start until it was queued
+	IdleExitNS   int64 `json:"idle_exit_ns"`   // of BeingWokenNS and RunnableNS: where the CPU that it then got had been idle
+
+	Clock *RunQueueTime `json:"by_run_queue_clock,omitempty"` // absent where the kernel does not let it be read
+}
+
+// RunQueueTime is time on CPU and time runnable by the clock of the run queue,
+// which Linux's own accounts (schedstat) go by. It is not brought up to date
+// for a switch that a wake-up asked for: the way from being queued to the switch,
+// a CPU's leaving idle included, is then time on CPU and not of waiting.
+type RunQueueTime struct {
+	OnNS       int64 `json:"on_ns"`
+	RunnableNS int64 `json:"runnable_ns"`
+	// UnchargedNS is beside OnNS: time on a CPU that the kernel charged nobody
+	// for, as what a hypervisor took of it, where the kernel knows of that.
+	UnchargedNS int64 `json:"uncharged_ns,omitempty"`
+	// MovedAsleepNS is of RunnableNS: sleep of a thread that was moved to another
+	// run queue before it had been taken off its own (sched_delayed, Linux 6.12).
+	MovedAsleepNS int64 `json:"moved_asleep_ns,omitempty"`
+}
+
+// SwitchTime is where the windows of a role's threads went as their switches
+// tell, summed over the threads. OnNS, BehindNS, IdleExitNS and AsleepNS make
+// up WallNS.
+type SwitchTime struct {
+	Threads    int   `json:"threads"`
+	WallNS     int64 `json:"wall_ns"`
+	OnNS       int64 `json:"on_ns"`
+	BehindNS   int64 `json:"behind_ns"`    // woken, from the waker's start on, or preempted, while another thread had the CPU
+	IdleExitNS int64 `json:"idle_exit_ns"` // woken, from the waker's start on, for a CPU that was idle
+	AsleepNS   int64 `json:"asleep_ns"`    // until a waker began
+	// ClockOnNS is OnNS by the run queue's clock, which schedstat goes by.
+	ClockOnNS *int64 `json:"on_by_run_queue_clock_ns,omitempty"`
 }
 
 // CPUPair counts from one CPU to another.
@@ -142,8 +176,17 @@ type Sched struct {
 	Threads         []ThreadTime `json:"threads,omitempty"`
 	WakeupNS        *Latency     `json:"wakeup_ns,omitempty"` // from the waker's start until the woken thread runs
 	WakeupHistogram *Histogram   `json:"wakeup_histogram,omitempty"`
-	Moves           []CPUPair    `json:"moves,omitempty"` // threads that changed CPU
-	Wakes           []CPUPair    `json:"wakes,omitempty"` // waker's CPU, wakee's CPU
+
+	// The same apart by what the CPU that they got did when they were woken.
+	WakeupIdleNS          *Latency   `json:"wakeup_idle_ns,omitempty"`
+	WakeupIdleHistogram   *Histogram `json:"wakeup_idle_histogram,omitempty"`
+	WakeupBehindNS        *Latency   `json:"wakeup_behind_ns,omitempty"` // it had another thread
+	WakeupBehindHistogram *Histogram `json:"wakeup_behind_histogram,omitempty"`
+
+	Roles map[string]SwitchTime `json:"roles,omitempty"` // of threads; goroutines have none
+
+	Moves []CPUPair `json:"moves,omitempty"` // threads that changed CPU
+	Wakes []CPUPair `json:"wakes,omitempty"` // waker's CPU, wakee's CPU
 
 	MovesByDistance map[string]int64 `json:"moves_by_distance,omitempty"` // in the topology's words
 	WakesByDistance map[string]int64 `json:"wakes_by_distance,omitempty"`

@@ -47,9 +47,9 @@ type Shares struct {
 	Hungry  int     `json:"starved_workers"`   // how many they are
 }
 
-// Agreement holds what the switches tell of the workers' windows against what
-// their own snapshots tell: the mean over threads of how far the two are
-// apart, as a part of the window.
+// Agreement holds what the switches tell of the workers' windows, by the run
+// queue's clock, against what their own snapshots tell: the mean over threads of
+// how far the two are apart, as a part of the window.
 type Agreement struct {
 	Threads  int     `json:"threads"`
 	On       float64 `json:"on"`

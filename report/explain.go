@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"udsbench/plan"
 	"udsbench/record"
 )
 
@@ -62,7 +61,7 @@ func explanation(rows []Row, runs []record.Run, id identity, opt Options) string
 		if !opt.Explain {
 			continue
 		}
-		for _, line := range slices.Concat(s.details(&r), instrumented(r.Cell, runs, opt), counted(r.Cell, runs)) {
+		for _, line := range slices.Concat(s.details(&r), instrumented(r.Cell, runs, opt)) {
 			paragraph(&b, opt.Width, "      ", line)
 		}
 	}
@@ -278,170 +277,6 @@ func (r *Row) accounts() string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// maxSleeps is how many sites of sleep are named.
-const maxSleeps = 3
-
-// instrumented says what the cell's instrumented runs saw at the switches.
-func instrumented(c record.Cell, runs []record.Run, opt Options) []string {
-	sites := map[string]int64{}
-	slept := int64(0)
-	moves := map[string]int64{}
-	threads := map[string]int64{}
-	var seconds float64
-	var wakeups []record.Latency
-	var agreement []string
-	n := 0
-	why := ""
-	for _, x := range runs {
-		if x.Kind != record.Instrumented || x.Status != record.OK || plan.Key(x.Cell) != plan.Key(c) {
-			continue
-		}
-		if x.Sched == nil {
-			if x.Unavailable["sched"] != "" {
-				why = cmp.Or(why, x.Unavailable["sched"])
-			}
-			continue
-		}
-		n++
-		if x.WindowS != nil {
-			seconds += *x.WindowS
-		}
-		for _, s := range x.Sched.Sleeps {
-			sites[s.Site] += s.TotalNS
-			slept += s.TotalNS
-		}
-		opt.byDistance(moves, x.Sched.Moves, x.Sched.MovesByDistance)
-		opt.byDistance(threads, x.Sched.Wakes, x.Sched.WakesByDistance)
-		if x.Sched.WakeupNS != nil {
-			wakeups = append(wakeups, *x.Sched.WakeupNS)
-		}
-		if a := x.Sched.Agreement; a != nil && len(agreement) == 0 {
-			agreement = append(agreement, fmt.Sprintf("its switches and the threads' own accounts differ by %.1f %% of the window on waiting, %.1f %% on sleep", 100*a.Runnable, 100*a.Blocked))
-		}
-	}
-	switch {
-	case n == 0 && why != "":
-		return []string{"why they slept is not known: " + why}
-	case n == 0:
-		return nil
-	}
-	var lines []string
-	if slept > 0 {
-		order := slices.SortedFunc(maps.Keys(sites), func(a, b string) int {
-			return cmp.Or(cmp.Compare(sites[b], sites[a]), cmp.Compare(a, b))
-		})
-		var parts []string
-		for _, s := range order[:min(len(order), maxSleeps)] {
-			parts = append(parts, fmt.Sprintf("%s %.0f %%", s, 100*float64(sites[s])/float64(slept)))
-		}
-		lines = append(lines, "slept in (instrumented; idle threads of the workers' processes too): "+strings.Join(parts, ", "))
-	}
-	if len(wakeups) > 0 {
-		lines = append(lines, fmt.Sprintf("from wake-up to CPU (instrumented): median %s, 99 %% within %s", Nanoseconds(float64(wakeups[0].P50)), Nanoseconds(float64(wakeups[0].P99))))
-	}
-	for _, f := range []struct {
-		what string
-		by   map[string]int64
-	}{{"threads changed CPU", moves}, {"wake-ups went from CPU to CPU", threads}} {
-		if seconds == 0 || len(f.by) == 0 {
-			continue
-		}
-		var parts []string
-		for _, d := range slices.Sorted(maps.Keys(f.by)) {
-			parts = append(parts, fmt.Sprintf("%s %s", Count(float64(f.by[d])/seconds), d))
-		}
-		lines = append(lines, f.what+" (instrumented), a second: "+strings.Join(parts, ", "))
-	}
-	return append(lines, agreement...)
-}
-
-// counted says what the counters of the cell's instrumented runs counted, by
-// role, for one operation.
-func counted(c record.Cell, runs []record.Run) []string {
-	type sum struct {
-		count float64
-		ops   uint64
-	}
-	sums := map[string]map[string]*sum{}
-	var roles, events []string
-	absent := map[string][]string{} // events by reason
-	for _, x := range runs {
-		if x.Kind != record.Instrumented || x.Status != record.OK || plan.Key(x.Cell) != plan.Key(c) {
-			continue
-		}
-		for name, why := range x.Unavailable {
-			if rest, ok := strings.CutPrefix(name, "counters"); ok {
-				name = cmp.Or(strings.TrimPrefix(rest, "."), "counters")
-				if !slices.Contains(absent[why], name) {
-					absent[why] = append(absent[why], name)
-				}
-			}
-		}
-		for _, r := range x.Counters {
-			if sums[r.Role] == nil {
-				sums[r.Role] = map[string]*sum{}
-				roles = append(roles, r.Role)
-			}
-			for _, e := range r.Events {
-				s := sums[r.Role][e.Event]
-				if s == nil {
-					s = &sum{}
-					sums[r.Role][e.Event] = s
-				}
-				if !slices.Contains(events, e.Event) {
-					events = append(events, e.Event)
-				}
-				s.count += float64(e.Count)
-				s.ops += r.Ops
-			}
-		}
-	}
-	var lines []string
-	for _, role := range roles {
-		var parts []string
-		for _, e := range events {
-			if s := sums[role][e]; s != nil && s.ops > 0 {
-				v := s.count / float64(s.ops)
-				text := Count(v) + " " + e
-				if e == "task-clock" {
-					text = Nanoseconds(v) + " " + e
-				}
-				parts = append(parts, text)
-			}
-		}
-		lines = append(lines, role+" per operation (instrumented): "+strings.Join(parts, ", "))
-	}
-	for _, why := range slices.Sorted(maps.Keys(absent)) {
-		lines = append(lines, "not counted: "+strings.Join(slices.Sorted(slices.Values(absent[why])), ", ")+": "+why)
-	}
-	return lines
-}
-
-// byDistance adds to sums what moved between CPUs, by the distance that the
-// record names, or else by the one that the machine at hand has.
-func (o Options) byDistance(sums map[string]int64, pairs []record.CPUPair, named map[string]int64) {
-	for d, n := range named {
-		sums[d] += n
-	}
-	if named == nil {
-		for _, p := range pairs {
-			sums[o.distance(p)] += p.N
-		}
-	}
-}
-
-// distance names how far the two CPUs of a pair are apart.
-func (o Options) distance(p record.CPUPair) string {
-	switch {
-	case p.From == p.To:
-		return "on the same CPU"
-	case o.Distance == nil:
-		return "between CPUs"
-	}
-	class, _ := o.Distance(p.From, p.To)
-	return class
 }
 
 // unit is one unit for all the times of a sentence.

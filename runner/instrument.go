@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"udsbench/lockwait"
@@ -40,23 +39,13 @@ func (r *run) instruments() {
 		r.looking("locks", l, err)
 	}
 	if i.Sched {
-		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Stacks: i.SleepStacks})
-		r.looking("sched", schedInstrument{t, r.tids(), r.opt.Distance}, err)
+		t, err := offcpu.Start(offcpu.Options{PIDs: r.pids(), Threads: r.threads(), Stacks: i.SleepStacks})
+		r.looking("sched", schedInstrument{t, r.opt.Distance}, err)
 	}
 	if i.Counters {
 		c, err := r.counterSet()
 		r.looking("counters", c, err)
 	}
-}
-
-// tids are the workers' threads; goroutines have none.
-func (r *run) tids() (tids []int) {
-	for i := range r.workers() {
-		if tid := r.memory.Slot(i).TID; tid != 0 {
-			tids = append(tids, int(tid))
-		}
-	}
-	return tids
 }
 
 func (r *run) looking(name string, i instrument, err error) {
@@ -113,7 +102,6 @@ func (l lockInstrument) stop(rec *record.Run) error {
 
 type schedInstrument struct {
 	*offcpu.Trace
-	tids     []int // of the workers that are threads
 	distance func(a, b int) string
 }
 
@@ -122,12 +110,6 @@ func (t schedInstrument) stop(rec *record.Run) error {
 	if err != nil {
 		return err
 	}
-	// A worker process has threads of the Go runtime too, idle in the window.
-	worker := map[int]bool{}
-	for _, tid := range t.tids {
-		worker[tid] = true
-	}
-	s.Threads = slices.DeleteFunc(s.Threads, func(x record.ThreadTime) bool { return !worker[x.TID] })
 	if t.distance != nil {
 		s.MovesByDistance, s.WakesByDistance = offcpu.ByDistance(s.Moves, t.distance), offcpu.ByDistance(s.Wakes, t.distance)
 	}

@@ -81,7 +81,7 @@ func (r *run) times() {
 		role.Time = t
 		r.rec.Roles[name] = role
 	}
-	r.agree()
+	r.switched()
 }
 
 func (r *run) noTime(role string) string {
@@ -107,10 +107,9 @@ func (r *run) noRunnable(role string) string {
 // apart, as a part of the window, before a run warns of it.
 const disagreement = 0.05
 
-// agree compares, in a run whose switches were watched, what the switches tell
-// of the workers' waiting and sleeping with what the workers' own snapshots
-// leave over. Each has a window of its own: parts are compared.
-func (r *run) agree() {
+// switched sums, in a run whose switches were watched, where each role's
+// threads were by them, and compares that with the workers' own snapshots.
+func (r *run) switched() {
 	if r.rec.Sched == nil {
 		return
 	}
@@ -120,29 +119,68 @@ func (r *run) agree() {
 			seen[t.TID] = t
 		}
 	}
-	a := &record.Agreement{}
+	roles := map[string]record.SwitchTime{}
 	for _, w := range r.rec.Workers {
 		t, ok := seen[w.TID]
-		if !ok || w.BlockedNS == nil || w.WindowNS == 0 {
+		if !ok {
 			continue
 		}
-		part := func(theirs, life, ours, window int64) float64 {
-			return abs(float64(theirs)/float64(life) - float64(ours)/float64(window))
+		s := roles[w.Role]
+		s.Threads++
+		s.WallNS += t.LifeNS
+		s.OnNS += t.OnNS
+		s.IdleExitNS += t.IdleExitNS
+		s.BehindNS += t.RunnableNS + t.BeingWokenNS - t.IdleExitNS
+		s.AsleepNS += t.BlockedNS - t.BeingWokenNS
+		if t.Clock != nil {
+			if s.ClockOnNS == nil {
+				s.ClockOnNS = new(int64)
+			}
+			*s.ClockOnNS += t.Clock.OnNS
+		}
+		roles[w.Role] = s
+	}
+	if len(roles) > 0 {
+		r.rec.Sched.Roles = roles
+	}
+	r.agree(seen)
+}
+
+// agree compares what the switches tell of the workers' waiting and sleeping
+// with what the workers' own snapshots leave over. Each has a window of its own:
+// parts are compared.
+func (r *run) agree(seen map[int]record.ThreadTime) {
+	a := &record.Agreement{}
+	var theirs, ours float64
+	why := "no worker's time is known from both its switches and its snapshots"
+	for _, w := range r.rec.Workers {
+		t, ok := seen[w.TID]
+		switch {
+		case !ok || w.BlockedNS == nil || w.WindowNS == 0:
+			continue
+		case t.Clock == nil:
+			why = "the clock that schedstat goes by cannot be read: the kernel has no CONFIG_FAIR_GROUP_SCHED"
+			continue
+		}
+		part := func(theirs, ours int64) float64 {
+			return abs(float64(theirs)/float64(t.LifeNS) - float64(ours)/float64(w.WindowNS))
 		}
 		a.Threads++
-		a.On += part(t.OnNS, t.LifeNS, *w.OnCPUNS, w.WindowNS)
-		a.Runnable += part(t.RunnableNS, t.LifeNS, *w.RunDelayNS, w.WindowNS)
-		a.Blocked += part(t.BlockedNS, t.LifeNS, *w.BlockedNS, w.WindowNS)
+		theirs, ours = theirs+float64(t.LifeNS), ours+float64(w.WindowNS)
+		a.On += part(t.Clock.OnNS, *w.OnCPUNS)
+		a.Runnable += part(t.Clock.RunnableNS, *w.RunDelayNS)
+		a.Blocked += part(t.LifeNS-t.Clock.OnNS-t.Clock.RunnableNS, *w.BlockedNS)
 	}
 	if a.Threads == 0 {
-		r.rec.Missing("sched.agreement", "no worker's time is known from both its switches and its snapshots")
+		r.rec.Missing("sched.agreement", why)
 		return
 	}
 	n := float64(a.Threads)
 	a.On, a.Runnable, a.Blocked = a.On/n, a.Runnable/n, a.Blocked/n
 	r.rec.Sched.Agreement = a
-	if max(a.Runnable, a.Blocked) > disagreement {
-		r.warn("workers' own accounts and their switches disagree on waiting by %.1f %% and on sleeping by %.1f %% of the window", 100*a.Runnable, 100*a.Blocked)
+	if max(a.On, a.Runnable, a.Blocked) > disagreement {
+		r.warn("workers' own accounts and their switches disagree by %.1f %% of the window on time on CPU, %.1f %% on waiting, %.1f %% on sleep (their own windows are %v long on average, the trace's %v)",
+			100*a.On, 100*a.Runnable, 100*a.Blocked, time.Duration(ours/n).Round(100*time.Microsecond), time.Duration(theirs/n).Round(100*time.Microsecond))
 	}
 }
 

@@ -29,13 +29,29 @@ typedef __u64 u64;
 
 // States of prev_state, include/linux/sched.h.
 #define TASK_UNINTERRUPTIBLE 2
+#define TASK_ON_RQ_MIGRATING 2 // of on_rq, kernel/sched/sched.h
 #define TASK_GONE (0x10 | 0x20 | 0x80) // EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD
+
+struct rq {
+	u64 clock, clock_task;
+} __attribute__((preserve_access_index));
+
+struct cfs_rq {
+	struct rq *rq; // only with CONFIG_FAIR_GROUP_SCHED
+} __attribute__((preserve_access_index));
+
+struct sched_entity {
+	u64 exec_start, sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+} __attribute__((preserve_access_index));
 
 struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int flags;
 	unsigned int __state;
+	int on_rq;
+	struct sched_entity se;
 } __attribute__((preserve_access_index));
 
 struct pt_regs___amd64 {
@@ -491,6 +507,15 @@ enum { UNKNOWN, ON, RUNNABLE, BLOCKED, GONE };
 struct thread {
 	u64 since;
 	u64 on, runnable, blocked;
+	u64 being_woken; // of blocked: from the waker's start until it was queued
+	u64 idle_exit;   // of being_woken and runnable: where the CPU had been idle
+	u64 clock, task_clock; // of its run queue at the last event, 0 where out of reach
+	u64 clock_on, clock_runnable; // on and runnable by that clock
+	u64 charged;   // its sum_exec_runtime as it got its CPU
+	u64 uncharged; // of clock_on: what it was not charged for
+	u64 left;   // when it last left a CPU
+	u64 moved;  // asleep, and moved to another run queue, since when; else 0
+	u64 clock_moved; // of clock_runnable: such sleep
 	u64 waking; // when a waker began, 0 when the wake-up is over
 	u64 born;   // 0 where it was before the trace
 	u64 runnable_max;
@@ -529,9 +554,10 @@ struct latencies {
 	u64 hist[WAKE_BUCKETS];
 };
 
+enum { BEHIND, FROM_IDLE, WAYS }; // who had the CPU that the woken thread got
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, WAYS);
 	__type(key, u32);
 	__type(value, struct latencies);
 } wakeups SEC(".maps");
@@ -566,10 +592,10 @@ static __always_inline void pair(u32 what, u32 from, u32 to)
 
 static __always_inline struct thread *thread(struct task_struct *t)
 {
-	u32 tid = t->pid, tgid = t->tgid;
+	u32 tid = t->pid, tgid = t->tgid, *which = bpf_map_lookup_elem(&tgids, &tgid);
 	struct thread *th;
 
-	if (!bpf_map_lookup_elem(&tgids, &tgid))
+	if (!which || (*which == LISTED && !bpf_map_lookup_elem(&tids, &tid)))
 		return 0;
 	th = bpf_map_lookup_elem(&threads, &tid);
 	if (th)
@@ -582,6 +608,53 @@ static __always_inline struct thread *thread(struct task_struct *t)
 	return th;
 }
 
+// run_queue_clock is the time that the kernel's own accounts of t go by
+// (sum_exec_runtime and sched_info.run_delay, which schedstat shows). It is
+// brought up to date when a thread is queued, and not again for a switch that
+// this leads to (rq_clock_skip_update in wakeup_preempt, kernel/sched/core.c).
+static __always_inline u64 run_queue_clock(struct task_struct *t)
+{
+	if (bpf_core_field_exists(t->se.cfs_rq) && bpf_core_field_exists(t->se.cfs_rq->rq))
+		return t->se.cfs_rq->rq->clock;
+	return 0;
+}
+
+// task_clock is the same less what interrupts took, where the kernel accounts
+// for that apart: time on a CPU goes by it.
+static __always_inline u64 task_clock(struct task_struct *t)
+{
+	if (bpf_core_field_exists(t->se.cfs_rq) && bpf_core_field_exists(t->se.cfs_rq->rq))
+		return t->se.cfs_rq->rq->clock_task;
+	return 0;
+}
+
+// by_clock is what inside(th->since, now) is by a clock that read from then.
+// Of what an edge of the window cuts it does not tell the part.
+static __always_inline u64 by_clock(struct thread *th, u64 from, u64 to, u64 now)
+{
+	u64 part = inside(th->since, now);
+
+	if (part != now - th->since || !from || to < from)
+		return part;
+	return to - from;
+}
+
+// left_cpu ends the time on a CPU of a thread that leaves. It is charged up to
+// exec_start: one that goes to sleep not for what its CPU then does to find
+// another (sched_balance_newidle, kernel/sched/fair.c). What it was not charged
+// for of that, the hypervisor took, where the kernel knows of it.
+static __always_inline void left_cpu(struct thread *th, struct task_struct *t, u64 now)
+{
+	u64 by = by_clock(th, th->task_clock, t->se.exec_start, now);
+	u64 charged = t->se.sum_exec_runtime - th->charged;
+
+	// Never seen before, and on a CPU now: it was all the time.
+	th->on += inside(th->since, now);
+	th->clock_on += by;
+	if (inside(th->since, now) == now - th->since && th->task_clock && charged < by)
+		th->uncharged += by - charged;
+}
+
 static __always_inline void slept(struct thread *th, u64 now)
 {
 	u64 d = inside(th->since, now);
@@ -589,6 +662,13 @@ static __always_inline void slept(struct thread *th, u64 now)
 	struct sums *s;
 
 	th->blocked += d;
+	if (th->moved) {
+		u64 m = inside(th->moved, now);
+
+		th->clock_runnable += m;
+		th->clock_moved += m;
+		th->moved = 0;
+	}
 	if (!open_at(now))
 		return;
 	s = bpf_map_lookup_elem(&sleeps, &k);
@@ -604,20 +684,20 @@ static __always_inline void slept(struct thread *th, u64 now)
 	add(s, d);
 }
 
-static __always_inline void waited(struct thread *th, u64 now)
+static __always_inline void waited(struct thread *th, u64 clock, u64 now)
 {
 	u64 d = inside(th->since, now);
 
 	th->runnable += d;
+	th->clock_runnable += by_clock(th, th->clock, clock, now);
 	if (d > th->runnable_max)
 		th->runnable_max = d;
 }
 
-static __always_inline void latency(u64 d)
+static __always_inline void latency(u32 way, u64 d)
 {
-	u32 zero = 0;
 	u64 n = bits(d | 1 << WAKE_SUB) - (WAKE_SUB + 1), i;
-	struct latencies *l = bpf_map_lookup_elem(&wakeups, &zero);
+	struct latencies *l = bpf_map_lookup_elem(&wakeups, &way);
 
 	if (!l)
 		return;
@@ -637,13 +717,14 @@ int sched_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u32 preempt = (_Bool)ctx[0], state = ctx[3], cpu = bpf_get_smp_processor_id();
-	u64 now = bpf_ktime_get_ns(), arg[2];
+	u32 way = prev->pid ? BEHIND : FROM_IDLE;
+	u64 now = bpf_ktime_get_ns(), clock, arg[2];
 	struct thread *th = thread(prev);
 
 	if (th) {
-		// Never seen before, and on a CPU now: it was all the time.
-		th->on += inside(th->since, now);
-		th->since = now;
+		left_cpu(th, prev, now);
+		th->clock = run_queue_clock(prev);
+		th->since = th->left = now;
 		th->cpu = cpu;
 		th->known_cpu = 1;
 		if (preempt || !state) {
@@ -670,14 +751,17 @@ int sched_switch(u64 *ctx)
 	th = thread(next);
 	if (!th)
 		return 0;
+	clock = run_queue_clock(next);
 	if (th->state == BLOCKED)
 		slept(th, now); // its wake-up was missed
 	else
-		waited(th, now);
+		waited(th, clock, now);
+	if (way == FROM_IDLE)
+		th->idle_exit += inside(th->waking > th->left ? th->waking : th->since, now);
 	if (th->waking) {
 		if (open_at(now)) {
 			if (th->waking >= opened)
-				latency(now - th->waking);
+				latency(way, now - th->waking);
 			pair(WAKE, th->waker, cpu);
 			th->wakes++;
 		}
@@ -691,6 +775,9 @@ int sched_switch(u64 *ctx)
 	th->known_cpu = 1;
 	th->state = ON;
 	th->since = now;
+	th->clock = clock;
+	th->task_clock = task_clock(next);
+	th->charged = next->se.sum_exec_runtime;
 	return 0;
 }
 
@@ -722,8 +809,11 @@ int sched_wakeup(u64 *ctx)
 		th->blocked += inside(th->since, now);
 	else
 		slept(th, now);
+	if (th->waking > th->left)
+		th->being_woken += inside(th->waking, now);
 	th->state = RUNNABLE;
 	th->since = now;
+	th->clock = run_queue_clock((void *)ctx[0]);
 	return 0;
 }
 
@@ -735,6 +825,24 @@ int sched_wakeup_new(u64 *ctx)
 	if (th) {
 		th->state = RUNNABLE;
 		th->since = th->born = bpf_ktime_get_ns();
+		th->clock = run_queue_clock((void *)ctx[0]);
 	}
+	return 0;
+}
+
+// Since Linux 6.12 a thread that goes to sleep may stay on its run queue for a
+// while (sched_delayed). If it is moved to another one meanwhile, its run_delay
+// runs from then on, asleep as it is (sched_info_enqueue in enqueue_task).
+SEC("tp_btf/sched_migrate_task")
+int sched_migrate(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct thread *th;
+
+	if (t->on_rq != TASK_ON_RQ_MIGRATING)
+		return 0;
+	th = thread(t);
+	if (th && th->state == BLOCKED && !th->moved)
+		th->moved = bpf_ktime_get_ns();
 	return 0;
 }

@@ -54,9 +54,60 @@ func spin(t *testing.T) {
 	}
 }
 
-// Time blocked and time runnable, measured at the switches, are what schedstat
-// and the remainder make them, within 5 % of the window, on an idle machine and
-// on a busy one; and in every thread on CPU, runnable and blocked are the window.
+// accounts are where the windows of a run's workers went, in ns: by their
+// switches, dated by the run queue's clock as the kernel's own accounts are, and
+// by their own snapshots of those.
+type accounts struct {
+	threads                         int
+	on, runnable, blocked, life     float64
+	ownOn, ownRunnable, ownBlocked  float64
+	window                          float64
+	trueOn, idleExit, behind, sleep float64 // by the time of day
+}
+
+func accountsOf(t *testing.T, r record.Run) (a accounts) {
+	t.Helper()
+	for _, p := range seenTwice(r) {
+		th, w := p[0].(record.ThreadTime), p[1].(record.Worker)
+		if th.Clock == nil {
+			t.Fatalf("%s %d: the run queue's clock was not read", w.Role, w.Index)
+		}
+		// Events of two CPUs that cross each other cost some hundred ns each.
+		if d := th.OnNS + th.RunnableNS + th.BlockedNS - th.LifeNS; max(d, -d) > th.LifeNS/1000 {
+			t.Errorf("%s %d: %d on CPU, %d runnable and %d blocked by its switches are not %d ns", w.Role, w.Index, th.OnNS, th.RunnableNS, th.BlockedNS, th.LifeNS)
+		}
+		a.threads++
+		a.on += float64(th.Clock.OnNS)
+		a.runnable += float64(th.Clock.RunnableNS)
+		a.blocked += float64(th.LifeNS - th.Clock.OnNS - th.Clock.RunnableNS)
+		a.life += float64(th.LifeNS)
+		a.ownOn += float64(*w.OnCPUNS)
+		a.ownRunnable += float64(*w.RunDelayNS)
+		a.ownBlocked += float64(*w.BlockedNS)
+		a.window += float64(w.WindowNS)
+		a.trueOn += float64(th.OnNS)
+	}
+	for _, s := range r.Sched.Roles {
+		if d := s.OnNS + s.BehindNS + s.IdleExitNS + s.AsleepNS - s.WallNS; max(d, -d) > s.WallNS/1000 || min(s.OnNS, s.BehindNS, s.IdleExitNS, s.AsleepNS) < 0 {
+			t.Errorf("parts are not the whole: %+v", s)
+		}
+		a.idleExit += float64(s.IdleExitNS)
+		a.behind += float64(s.BehindNS)
+		a.sleep += float64(s.AsleepNS)
+	}
+	return a
+}
+
+func (a accounts) String() string {
+	p := func(v, whole float64) string { return fmt.Sprintf("%.1f", 100*v/whole) }
+	return fmt.Sprintf("window %.1f ms of %.1f; by switches and by snapshots, %% of the window: on CPU %s and %s, runnable %s and %s, blocked %s and %s; by the time of day on CPU %s, behind others %s, for idle CPUs %s, asleep %s",
+		a.window/1e6/float64(a.threads), a.life/1e6/float64(a.threads), p(a.on, a.life), p(a.ownOn, a.window), p(a.runnable, a.life), p(a.ownRunnable, a.window), p(a.blocked, a.life), p(a.ownBlocked, a.window),
+		p(a.trueOn, a.life), p(a.behind, a.life), p(a.idleExit, a.life), p(a.sleep, a.life))
+}
+
+// Time on CPU, blocked and runnable, measured at the switches, are what
+// schedstat and the remainder make them, within 5 % of the window, on an idle
+// machine and on a busy one; and in every thread they are the whole window.
 func TestSwitchesAgreeWithWhatIsLeft(t *testing.T) {
 	needsTrace(t)
 	for _, state := range []string{"idle", "busy"} {
@@ -85,28 +136,19 @@ func TestSwitchesAgreeWithWhatIsLeft(t *testing.T) {
 					t.Errorf("%s: %s", name, x.Unavailable["sched"])
 					continue
 				}
-				pairs := seenTwice(x)
-				var runnable, blocked, life, ownRunnable, ownBlocked, window float64
-				for _, p := range pairs {
-					th, w := p[0].(record.ThreadTime), p[1].(record.Worker)
-					runnable, blocked, life = runnable+float64(th.RunnableNS), blocked+float64(th.BlockedNS), life+float64(th.LifeNS)
-					ownRunnable, ownBlocked, window = ownRunnable+float64(*w.RunDelayNS), ownBlocked+float64(*w.BlockedNS), window+float64(w.WindowNS)
-				}
-				if len(pairs) == 0 || len(pairs) < len(x.Workers)/2 {
-					t.Errorf("%s: %d of %d workers are known from both", name, len(pairs), len(x.Workers))
+				a := accountsOf(t, x)
+				if a.threads == 0 || a.threads < len(x.Workers)/2 {
+					t.Errorf("%s: %d of %d workers are known from both", name, a.threads, len(x.Workers))
 					continue
 				}
-				d, e := runnable/life-ownRunnable/window, blocked/life-ownBlocked/window
-				t.Logf("%s: runnable %.1f %% and %.1f %%, blocked %.1f %% and %.1f %% of the window", name,
-					100*runnable/life, 100*ownRunnable/window, 100*blocked/life, 100*ownBlocked/window)
-				// Two ends that wake each other across CPUs: the switches count the way
-				// from the waking until the thread is on its CPU as waiting, schedstat
-				// only what it stood in the queue there. That is said of such a run.
-				said := slices.ContainsFunc(x.Warnings, func(s string) bool {
-					return strings.Contains(s, "own accounts and their switches disagree")
-				})
-				if max(math.Abs(d), math.Abs(e)) > 0.05 && !(x.Cell.Parallel == 1 && said) {
-					t.Errorf("%s: switches and snapshots are apart by %.1f %% of the window on waiting, %.1f %% on sleep", name, 100*d, 100*e)
+				t.Logf("%s: %v", name, a)
+				// Workers take their snapshots at an operation's end, which may be
+				// late on a busy machine: what lies in one window only cannot agree.
+				slack := 0.05 + math.Abs(a.window-a.life)/a.life
+				for what, d := range map[string]float64{"on CPU": a.on/a.life - a.ownOn/a.window, "on waiting": a.runnable/a.life - a.ownRunnable/a.window, "on sleep": a.blocked/a.life - a.ownBlocked/a.window} {
+					if math.Abs(d) > slack {
+						t.Errorf("%s: switches and snapshots are apart by %.1f %% of the window %s", name, 100*d, what)
+					}
 				}
 			}
 			if runs != 9 {
@@ -121,49 +163,67 @@ func TestSwitchesAgreeWithWhatIsLeft(t *testing.T) {
 // thread. The instrument's cost is in the record.
 func TestSwitchesAgreeWithTheKernelsAccounts(t *testing.T) {
 	needsTrace(t)
-	r := udsbench(t, tempDir(t), "run", "--workload", "pingpong,fanin", "--parallel", "4", "--ops", "20000", "--runs", "1", "--instrument", "sched", "--json", "--out", "session")
-	if r.status != 0 {
-		t.Fatal(r)
+	cells := [][]string{{"--workload", "pingpong,fanin", "--parallel", "4"}, {"--workload", "pingpong", "--parallel", "1", "--placement", "same-cpu"}}
+	if runtime.NumCPU() > 1 {
+		cells = append(cells, []string{"--workload", "pingpong", "--parallel", "1", "--placement", "split"})
 	}
-	runs := 0
-	for _, x := range records(t, r.out) {
-		if x.Kind != record.Instrumented {
-			continue
+	for _, cell := range cells {
+		r := udsbench(t, tempDir(t), append([]string{"run"}, append(cell, "--ops", "20000", "--runs", "1", "--instrument", "sched", "--json", "--out", "session")...)...)
+		if r.status != 0 {
+			t.Fatal(r)
 		}
-		runs++
-		if x.Sched == nil {
-			t.Fatal(x.Unavailable["sched"])
-		}
-		pairs := seenTwice(x)
-		if len(pairs) != len(x.Workers) {
-			t.Errorf("%s: %d of %d workers are known from both", x.Cell.Workload, len(pairs), len(x.Workers))
-		}
-		var on, ownOn, waited, ownWaited float64
-		for _, p := range pairs {
-			th, w := p[0].(record.ThreadTime), p[1].(record.Worker)
-			on, ownOn = on+float64(th.OnNS), ownOn+float64(*w.OnCPUNS)
-			waited, ownWaited = waited+float64(th.RunnableNS), ownWaited+float64(*w.RunDelayNS)
-			if d := th.Voluntary - w.Switches.Voluntary; d < -3 || d > 3 {
-				t.Errorf("%s: %s %d: %d voluntary switches, %d by getrusage", x.Cell.Workload, w.Role, w.Index, th.Voluntary, w.Switches.Voluntary)
-			}
-			if d := th.Involuntary - w.Switches.Involuntary; d < -3 || d > 3 {
-				t.Errorf("%s: %s %d: %d involuntary switches, %d by getrusage", x.Cell.Workload, w.Role, w.Index, th.Involuntary, w.Switches.Involuntary)
+		runs := 0
+		for _, x := range records(t, r.out) {
+			if x.Kind == record.Instrumented {
+				runs++
+				switchesAgree(t, x)
 			}
 		}
-		t.Logf("%s: on CPU %.1f ms, %.1f by schedstat; waiting %.1f ms, %.1f by schedstat", x.Cell.Workload, on/1e6, ownOn/1e6, waited/1e6, ownWaited/1e6)
-		if math.Abs(on-ownOn) > 0.03*ownOn {
-			t.Errorf("%s: on CPU %.1f ms, %.1f by schedstat", x.Cell.Workload, on/1e6, ownOn/1e6)
-		}
-		if math.Abs(waited-ownWaited) > 0.2*ownWaited {
-			t.Errorf("%s: waiting %.1f ms, %.1f by schedstat", x.Cell.Workload, waited/1e6, ownWaited/1e6)
-		}
-		i := slices.IndexFunc(x.Instruments, func(i record.Instrument) bool { return i.Name == "sched" })
-		if i < 0 || x.Instruments[i].SelfNS == nil || *x.Instruments[i].SelfNS <= 0 || x.Instruments[i].Calls == nil {
-			t.Errorf("%s: the instrument's cost is not in %+v", x.Cell.Workload, x.Instruments)
+		if runs == 0 {
+			t.Errorf("%v: no instrumented run", cell)
 		}
 	}
-	if runs != 2 {
-		t.Errorf("%d instrumented runs of 2", runs)
+}
+
+func switchesAgree(t *testing.T, x record.Run) {
+	t.Helper()
+	name := x.Cell.Workload + " " + x.Cell.Placement
+	if x.Sched == nil {
+		t.Fatal(x.Unavailable["sched"])
+	}
+	pairs := seenTwice(x)
+	if len(pairs) != len(x.Workers) {
+		t.Errorf("%s: %d of %d workers are known from both", name, len(pairs), len(x.Workers))
+	}
+	for _, p := range pairs {
+		th, w := p[0].(record.ThreadTime), p[1].(record.Worker)
+		// The trace's window is a little longer than a worker's own, which another
+		// thread may interrupt just then; package offcpu has them the same.
+		near := func(a, b int64) bool { return max(a-b, b-a) <= 3+b/500 }
+		if !near(th.Voluntary, w.Switches.Voluntary) {
+			t.Errorf("%s: %s %d: %d voluntary switches, %d by getrusage", name, w.Role, w.Index, th.Voluntary, w.Switches.Voluntary)
+		}
+		if !near(th.Involuntary, w.Switches.Involuntary) {
+			t.Errorf("%s: %s %d: %d involuntary switches, %d by getrusage", name, w.Role, w.Index, th.Involuntary, w.Switches.Involuntary)
+		}
+	}
+	a := accountsOf(t, x)
+	t.Logf("%s: %v", name, a)
+	if math.Abs(a.on-a.ownOn) > 0.03*a.ownOn+0.001*a.window {
+		t.Errorf("%s: on CPU %.1f ms, %.1f by schedstat", name, a.on/1e6, a.ownOn/1e6)
+	}
+	if math.Abs(a.runnable-a.ownRunnable) > 0.2*a.ownRunnable+0.001*a.window {
+		t.Errorf("%s: waiting %.1f ms, %.1f by schedstat", name, a.runnable/1e6, a.ownRunnable/1e6)
+	}
+	if ag := x.Sched.Agreement; ag == nil || ag.Threads != len(pairs) {
+		t.Errorf("%s: agreement %+v", name, ag)
+	}
+	i := slices.IndexFunc(x.Instruments, func(i record.Instrument) bool { return i.Name == "sched" })
+	if i < 0 || x.Instruments[i].SelfNS == nil || *x.Instruments[i].SelfNS <= 0 || x.Instruments[i].Calls == nil {
+		t.Errorf("%s: the instrument's cost is not in %+v", name, x.Instruments)
+	}
+	if len(x.Sched.Threads) != len(x.Workers) {
+		t.Errorf("%s: %d threads are told of, %d are workers", name, len(x.Sched.Threads), len(x.Workers))
 	}
 }
 
@@ -251,6 +311,9 @@ func TestUnprivilegedRunGivesTheSameTable(t *testing.T) {
 		have, whyRoot := absences(t, rootLines[i])
 		plain, why := absences(t, plainLines[i])
 		for k := range have {
+			if k == "locks" && strings.Contains(plainLines[i], `"name":"locks"`) {
+				continue // looked at, and none waited
+			}
 			if !plain[k] && k != "unavailable" && k != "warnings" && why[k] == "" {
 				t.Errorf("record %d without privilege has no %s, and no reason", i, k)
 			}
