@@ -1,23 +1,22 @@
 package profile
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // Seen is what a log held, beside the profile that was made of it.
 type Seen struct {
 	Connections   int
+	Processes     int // that served them: threads with one descriptor table are one
 	Exchanges     int
-	Calls         map[string]float64 // system calls an exchange, by name, of the threads that serve connections
+	Calls         map[string]float64 // system calls an exchange, by name: on its connection, and between these by the threads that made them
 	Waits         float64            // of them: reads that found nothing yet, and the polls after them; they follow the clients' pace
+	Elsewhere     int                // calls of the log that belong to no exchange, as those of other threads
 	RequestBytes  float64            // mean
 	ResponseBytes float64
 	ReadNS        int64 // that strace lets pass between two calls with nothing between them; taken off the work
@@ -31,32 +30,6 @@ func (s *Seen) AllCalls() (sum float64) {
 	return sum
 }
 
-// call is one finished system call of a log.
-type call struct {
-	thread     int
-	start, end float64 // seconds; end is start where the log does not say
-	name, args string
-	result     int64
-	again      bool // EAGAIN
-}
-
-// conn is a descriptor that a conversation goes over.
-type conn struct {
-	opened  bool // its accept is in the log
-	first   bool // the next exchange is the first
-	reads   []int64
-	writes  []int64
-	readEnd float64
-	think   int64 // ns from the last read to the first write; -1 none yet
-	done    []exchange
-}
-
-// exchange is one request and its reply, as it was seen.
-type exchange struct {
-	reads, writes []int64
-	think         int64
-}
-
 func sum(ns []int64) (all int64) {
 	for _, n := range ns {
 		all = min(all+n, 1<<55) // no true log adds up to that
@@ -64,200 +37,86 @@ func sum(ns []int64) (all int64) {
 	return all
 }
 
-var lineForm = regexp.MustCompile(`^(?:\[pid +(\d+)\] +|(\d+) +)?(\d+\.\d+) +(.*)$`)
-
-// FromStrace makes a profile of the log of a server process that was written by
-// strace -f -ttt -T -e trace=network,desc (or attached to with those). Connections
-// are told apart by descriptor, exchanges by a read that follows a write. Sizes
-// and the time from the last read to the first write become distributions. Where
-// connections go through the same exchanges over and over, the profile keeps
-// their order; else it draws them by their frequency.
+// FromStrace makes a profile of the log of a server that was written by strace -f
+// -ttt -T -e trace=network,desc and what makes processes and threads (or attached
+// to with those; -y lets it tell sockets from other files). Connections are told
+// apart by process and descriptor, through fork, dup and close; exchanges by a
+// read that follows a write. Sizes and the time from the last read to the first
+// write become distributions. Where connections go through the same exchanges over
+// and over, the profile keeps their order; else it draws them by their frequency.
 func FromStrace(r io.Reader) (*Profile, *Seen, error) {
-	conns := map[int]*conn{}
-	var closed []*conn
-	calls := map[string]int{}      // of threads that serve
-	byThread := map[int][]string{} // calls since the thread's last word on a connection
-	pending := map[int]call{}      // unfinished
-	var gaps []int64               // between the first and second read of a request
-	dontWait, polled, waits := false, false, 0
-	lines := 0
-
-	at := func(fd int) *conn {
-		c := conns[fd]
-		if c == nil {
-			c = &conn{first: true, think: -1}
-			conns[fd] = c
-		}
-		return c
-	}
-	finish := func(c *conn) {
-		if len(c.reads) > 0 && len(c.writes) > 0 {
-			// Of a connection that was open already, the first may be torn.
-			if c.opened || !c.first {
-				c.done = append(c.done, exchange{c.reads, c.writes, c.think})
-			}
-			c.first = false
-		} else if len(c.writes) > 0 {
-			c.first = false
-		}
-		c.reads, c.writes, c.think = nil, nil, -1
-	}
-	count := func(x call) {
-		for _, name := range byThread[x.thread] {
-			calls[name]++
-		}
-		byThread[x.thread] = nil
-		calls[x.name]++
-	}
-	handle := func(x call) {
-		switch x.name {
-		case "accept", "accept4":
-			if x.result >= 0 {
-				fd := int(x.result)
-				if old := conns[fd]; old != nil {
-					closed = append(closed, old)
-				}
-				conns[fd] = &conn{opened: true, first: true, think: -1}
-			}
-			byThread[x.thread] = nil
-			return
-		case "poll", "ppoll":
-			fd, ok := number1(x.args, "fd=")
-			if c := conns[fd]; ok && c != nil {
-				polled = true
-				waits++
-				count(x)
-			}
-			return
-		}
-		fd, ok := number1(x.args, "")
-		if !ok {
-			byThread[x.thread] = append(byThread[x.thread], x.name)
-			return
-		}
-		switch x.name {
-		case "close":
-			if c := conns[fd]; c != nil {
-				finish(c)
-				closed = append(closed, c)
-				delete(conns, fd)
-			}
-			byThread[x.thread] = nil
-		case "read", "recvfrom", "recvmsg", "readv", "recv":
-			c := at(fd)
-			if len(c.writes) > 0 {
-				finish(c)
-			}
-			if x.again {
-				waits++
-			}
-			dontWait = dontWait || strings.Contains(x.args, "MSG_DONTWAIT") || x.again
-			count(x)
-			if x.result > 0 && x.result < 1<<40 {
-				if len(c.reads) == 1 {
-					gaps = append(gaps, int64((x.start-c.readEnd)*1e9))
-				}
-				c.reads = append(c.reads, x.result)
-				c.readEnd = x.end
-			}
-		case "write", "sendto", "sendmsg", "writev", "send":
-			c := at(fd)
-			count(x)
-			if x.result > 0 && x.result < 1<<40 {
-				if c.think < 0 && len(c.reads) > 0 {
-					c.think = max(int64((x.start-c.readEnd)*1e9), 0)
-				}
-				c.writes = append(c.writes, x.result)
-			}
-		default:
-			byThread[x.thread] = append(byThread[x.thread], x.name)
-		}
-	}
-
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, 16<<20)
-	for sc.Scan() {
-		m := lineForm.FindStringSubmatch(sc.Text())
-		if m == nil {
-			continue
-		}
-		lines++
-		thread, _ := strconv.Atoi(m[1] + m[2])
-		time, _ := strconv.ParseFloat(m[3], 64)
-		text := m[4]
-		if tail, ok := strings.CutPrefix(text, "<... "); ok {
-			x, known := pending[thread]
-			_, tail, ok = strings.Cut(tail, " resumed>")
-			if !ok || !known {
-				continue
-			}
-			delete(pending, thread)
-			x.end = time
-			if x.ends(x.args + tail) {
-				handle(x)
-			}
-			continue
-		}
-		name, args, ok := strings.Cut(text, "(")
-		if !ok || strings.ContainsAny(name, " +-") {
-			continue // a signal, an exit
-		}
-		x := call{thread: thread, start: time, end: time, name: name}
-		if head, ok := strings.CutSuffix(args, "<unfinished ...>"); ok {
-			x.args = strings.TrimRight(head, " ")
-			pending[thread] = x
-			continue
-		}
-		if x.ends(args) {
-			handle(x)
-		}
-	}
-	if err := sc.Err(); err != nil {
+	calls, lines, err := readLog(r)
+	if err != nil {
 		return nil, nil, err
 	}
 	if lines == 0 {
 		return nil, nil, fmt.Errorf("no line of it is strace's with -ttt: record with strace -f -ttt -T -e trace=network,desc")
 	}
-	for _, c := range conns {
-		closed = append(closed, c)
+	l := follow(calls, nil)
+	if l.strange > 1 { // once may be two calls that overlap
+		return nil, nil, fmt.Errorf("%s; record with clone, clone3, fork and vfork among the calls, or with strace -y", l.split)
+	}
+	// Again, now that it is known which descriptors are conversations: what a
+	// thread does on others meanwhile belongs to its exchange.
+	l = follow(calls, l.conversations())
+	var conns []*conn
+	for _, c := range l.conns {
+		if !c.not {
+			conns = append(conns, c)
+		}
 	}
 	var all []exchange
-	seen := &Seen{Calls: map[string]float64{}}
-	for _, c := range closed {
-		if len(c.done) < 2 {
-			c.done = nil // a descriptor that is read and written once or twice is no conversation
-			continue
-		}
-		seen.Connections++
+	processes := map[*table]bool{}
+	seen := &Seen{Connections: len(conns), Calls: map[string]float64{}}
+	waits, dontWait, counted := 0, false, 0
+	for _, c := range conns {
 		all = append(all, c.done...)
+		waits += c.kept.waits
+		dontWait = dontWait || c.dontWait
+		for t := range c.servers {
+			processes[t] = true
+		}
 	}
 	if len(all) == 0 {
-		return nil, nil, fmt.Errorf("%d calls, but no exchange of request and reply among them: was the server asked anything meanwhile?", lines)
+		hidden := ""
+		if l.uring {
+			hidden = " The server uses io_uring, and what goes by it is in no log of system calls."
+		}
+		return nil, nil, fmt.Errorf("%d calls, but no exchange of request and reply among them: was the server asked anything meanwhile?%s", lines, hidden)
 	}
-	if len(gaps) > 0 {
-		slices.Sort(gaps)
-		seen.ReadNS = max(gaps[len(gaps)/2], 0)
+	if len(l.gaps) > 0 {
+		slices.Sort(l.gaps)
+		seen.ReadNS = max(l.gaps[len(l.gaps)/2], 0)
 	}
+	seen.Processes = len(processes)
 	seen.Exchanges = len(all)
 	seen.Waits = float64(waits) / float64(len(all))
-	for name, n := range calls {
-		seen.Calls[name] = float64(n) / float64(len(all))
+	for _, c := range conns {
+		for name, n := range c.kept.calls {
+			seen.Calls[name] += float64(n) / float64(len(all))
+			counted += n
+		}
 	}
+	seen.Elsewhere = l.calls - counted
 	for _, x := range all {
 		seen.RequestBytes += float64(sum(x.reads)) / float64(len(all))
 		seen.ResponseBytes += float64(sum(x.writes)) / float64(len(all))
 	}
 	p := &Profile{IO: Block, ClientIO: Block, ClientRead: 16384, Lock: Lock{Kind: NoLock}, Header: header(all)}
-	if dontWait || polled {
+	if dontWait || waits > 0 {
 		p.IO = Poll
 	}
 	var order [][]string
-	p.Exchanges, order = classes(closed, seen.ReadNS)
+	p.Exchanges, order = classes(conns, seen.ReadNS)
 	if cycle := inOrder(p.Exchanges, order); cycle != nil {
 		p.Exchanges = cycle
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("seen: %d exchanges on %d connections; %.3f calls an exchange (%s)",
-		seen.Exchanges, seen.Connections, seen.AllCalls(), seen.CallText()))
+	of := ""
+	if seen.Processes > 1 {
+		of = fmt.Sprintf(" of %d processes", seen.Processes)
+	}
+	p.Notes = append(p.Notes, fmt.Sprintf("seen: %d exchanges on %d connections%s; %.3f calls an exchange, of the threads that serve it (%s)",
+		seen.Exchanges, seen.Connections, of, seen.AllCalls(), seen.CallText()))
 	return p, seen, p.check()
 }
 
@@ -277,56 +136,6 @@ func (s *Seen) CallText() string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// ends reads the arguments and the result of a finished call.
-func (x *call) ends(text string) bool {
-	i := strings.LastIndex(text, ") = ")
-	if i < 0 {
-		if i = strings.LastIndex(text, ")= "); i < 0 {
-			// strace sets results in columns.
-			if i = strings.LastIndex(text, ")"); i < 0 {
-				return false
-			}
-		}
-	}
-	x.args = text[:i]
-	rest := strings.TrimSpace(strings.TrimLeft(text[i+1:], " ="))
-	word, more, _ := strings.Cut(rest, " ")
-	n, err := strconv.ParseInt(word, 0, 64)
-	if err != nil {
-		return false // "?": the thread ended in it
-	}
-	x.result = n
-	x.again = n < 0 && strings.HasPrefix(more, "EAGAIN")
-	if j := strings.LastIndex(rest, " <"); j >= 0 && strings.HasSuffix(rest, ">") { // -T: the time that it took
-		if took, err := strconv.ParseFloat(rest[j+2:len(rest)-1], 64); err == nil {
-			x.end = x.start + took
-		}
-	}
-	return true
-}
-
-// number1 reads the number behind the first mark in args; with no mark, that
-// which args begin with.
-func number1(args, mark string) (int, bool) {
-	if mark != "" {
-		_, rest, ok := strings.Cut(args, mark)
-		if !ok {
-			return 0, false
-		}
-		args = rest
-	}
-	n := 0
-	for n < len(args) && args[n] >= '0' && args[n] <= '9' {
-		n++
-	}
-	// Behind a descriptor stands a comma, the end, or what strace -y says it is.
-	if n == 0 || n < len(args) && !strings.ContainsRune(",<) ", rune(args[n])) {
-		return 0, false
-	}
-	v, err := strconv.Atoi(args[:n])
-	return v, err == nil
 }
 
 // header is the size of the first read where nearly all requests begin with one

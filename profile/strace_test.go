@@ -87,12 +87,100 @@ func TestMadeLog(t *testing.T) {
 	if n := seen.Calls["futex"] * float64(seen.Exchanges); math.Abs(n-1) > 1e-9 {
 		t.Errorf("%.2f futex calls, want 1", n)
 	}
-	// Two reads find nothing; one poll ends, one is cut off by the end of the log.
-	if n := seen.Waits * float64(seen.Exchanges); math.Abs(n-3) > 1e-9 {
-		t.Errorf("%.2f waiting calls, want 3", n)
+	// One read finds nothing, and a poll follows; another is in no whole exchange.
+	if n := seen.Waits * float64(seen.Exchanges); math.Abs(n-2) > 1e-9 {
+		t.Errorf("%.2f waiting calls, want 2", n)
+	}
+	// Two logins and four queries that are whole, with a poll, a read that finds
+	// nothing and a futex among their calls.
+	if n := seen.AllCalls() * float64(seen.Exchanges); math.Abs(n-25) > 1e-9 {
+		t.Errorf("%.2f calls: %s", n, seen.CallText())
 	}
 	if p.IO != Poll || seen.ReadNS < 99_000 || seen.ReadNS > 101_000 {
 		t.Errorf("io %s, %d ns between reads", p.IO, seen.ReadNS)
+	}
+}
+
+// Connections of processes that a server forks have equal descriptors; each is
+// told apart, whether by the forks in the log or by what strace -y says.
+func TestForkingServer(t *testing.T) {
+	check := func(name string, p *Profile, seen *Seen, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		if seen.Connections != 3 || seen.Processes != 3 || seen.Exchanges != 18 || seen.AllCalls() != 3 {
+			t.Errorf("%s: %d exchanges on %d connections of %d processes, %.3f calls", name, seen.Exchanges, seen.Connections, seen.Processes, seen.AllCalls())
+		}
+		for _, x := range p.Exchanges { // each client asks for one size
+			if x.Weight != 6 || len(x.Request) != 1 || len(x.Request[0]) != 1 || x.Response[0][0] != x.Request[0][0]+96 {
+				t.Errorf("%s: %+v", name, x)
+			}
+		}
+		if len(p.Exchanges) != 3 || p.Header != 4 {
+			t.Errorf("%s: %d kinds, header %d", name, len(p.Exchanges), p.Header)
+		}
+	}
+	for _, name := range []string{"forking", "forking-y"} {
+		p, seen := fromLog(t, name)
+		check(name, p, seen, nil)
+	}
+	// Without the forks, what -y says is enough; else it is said what is missing.
+	without := func(name string) (*Profile, *Seen, error) {
+		text, err := os.ReadFile("testdata/strace/" + name + ".strace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []string
+		for line := range strings.Lines(string(text)) {
+			if !strings.Contains(line, "clone") {
+				kept = append(kept, line)
+			}
+		}
+		return FromStrace(strings.NewReader(strings.Join(kept, "")))
+	}
+	p, seen, err := without("forking-y")
+	if err == nil {
+		seen.Processes = 3 // of which nothing is known then
+	}
+	check("forking-y without clone", p, seen, err)
+	if _, _, err := without("forking"); err == nil || !strings.Contains(err.Error(), "after thread") || !strings.Contains(err.Error(), "or with strace -y") {
+		t.Errorf("forking without clone: %v", err)
+	}
+}
+
+// A reply counts however it is sent, and calls of threads that serve nobody do not.
+func TestEveryWayToSend(t *testing.T) {
+	for _, name := range []string{"senders", "senders-y"} {
+		p, seen := fromLog(t, name)
+		if seen.Connections != 7 || seen.Exchanges != 35 || seen.Processes != 1 {
+			t.Errorf("%s: %d exchanges on %d connections of %d processes", name, seen.Exchanges, seen.Connections, seen.Processes)
+		}
+		// Clients ask for 20 to 80 bytes behind a header of 4, in turn served by
+		// sendfile, splice, sendmmsg, writev, preadv2 and pwritev2, recvmmsg, and
+		// with a look ahead (MSG_PEEK) that takes nothing.
+		sizes := map[string]bool{}
+		for _, x := range p.Exchanges {
+			sizes[x.Name] = true
+		}
+		for _, want := range []string{"24-to-120", "34-to-130", "44-to-140", "54-to-150", "64-to-160", "74-to-170", "84-to-180"} {
+			if !sizes[want] {
+				t.Errorf("%s: no exchange %s among %v", name, want, sizes)
+			}
+		}
+		each := 5.0 / 35 // of what one connection does once an exchange
+		for call, want := range map[string]float64{
+			"sendfile": each, "splice": 2 * each, "sendmmsg": each, "writev": each, "preadv2": 2 * each, "pwritev2": each,
+			"recvmmsg": 2 * each, "recvfrom": each, "read": 10 * each, "write": 2 * each, "pwrite64": 0, "eventfd2": 0, "pipe2": 0,
+		} {
+			if got := seen.Calls[call]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: %.3f calls of %s an exchange, want %.3f", name, got, call, want)
+			}
+		}
+		if seen.Elsewhere < 60 { // of the thread that talks to itself
+			t.Errorf("%s: only %d calls belong to no exchange", name, seen.Elsewhere)
+		}
 	}
 }
 

@@ -18,9 +18,14 @@ import (
 	"udsbench/profile"
 )
 
-// straceCalls is what a recording traces: what goes over descriptors, and what a
-// server's threads wait by among themselves.
-const straceCalls = "trace=network,desc,futex"
+// straceCalls is what a recording traces: what goes over descriptors, what a
+// server's threads wait by among themselves, and which of them share descriptors.
+// Architectures lack some of those with a question mark.
+const straceCalls = "trace=network,desc,futex,?clone,?clone3,?fork,?vfork,?close_range"
+
+// straceShown is how much strace shows of strings, and of lists: as many
+// descriptors of a poll, lengths of a sendmmsg.
+const straceShown = "16"
 
 func profileCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -41,10 +46,12 @@ func profileRecordCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record [LOG]",
 		Short: "Make a profile of a running server, or of an strace log of one",
-		Long: `Make a profile of a server's conversations with its clients: from a log that was
-written by strace -f -ttt -T -e ` + straceCalls + `, or by attaching
-strace to a running process for some seconds (--pid). The server is slowed
-meanwhile.
+		Long: `Make a profile of a server's conversations with its clients: from a log of
+strace, or by attaching strace to a running process for some seconds (--pid).
+The server is slowed meanwhile. For a log:
+
+  strace -f -y -ttt -T -s ` + straceShown + ` -o LOG -p PID \
+    -e ` + straceCalls + `
 
 The profile is played by: udsbench run --workload profile:PATH`,
 		Args: cobra.MaximumNArgs(1),
@@ -66,7 +73,11 @@ The profile is played by: udsbench run --workload profile:PATH`,
 				}
 				defer os.RemoveAll(dir)
 				log = filepath.Join(dir, "log")
-				if err := attach(cmd.Context(), pid, time.Duration(seconds*float64(time.Second)), log); err != nil {
+				err = attach(cmd.Context(), pid, time.Duration(seconds*float64(time.Second)), log)
+				if errors.Is(err, context.Canceled) {
+					return &exitError{exitInterrupted, errors.New("interrupted; nothing was recorded")}
+				}
+				if err != nil {
 					return &exitError{exitFailed, err}
 				}
 			} else {
@@ -101,7 +112,8 @@ The profile is played by: udsbench run --workload profile:PATH`,
 					return &exitError{exitFailed, err}
 				}
 			}
-			fmt.Fprintf(os.Stderr, "udsbench: %d exchanges on %d connections, %.3f calls each (%s)\n", seen.Exchanges, seen.Connections, seen.AllCalls(), seen.CallText())
+			fmt.Fprintf(os.Stderr, "udsbench: %d exchanges on %d connections, %.3f calls each (%s); %d calls were no part of an exchange\n",
+				seen.Exchanges, seen.Connections, seen.AllCalls(), seen.CallText(), seen.Elsewhere)
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
 					Profile *profile.Profile `json:"profile"`
@@ -127,13 +139,13 @@ The profile is played by: udsbench run --workload profile:PATH`,
 	return c
 }
 
-// attach has strace write a log of the process for a while.
+// attach has strace write a log of the process for a while, or until it ends.
 func attach(ctx context.Context, pid int, d time.Duration, log string) error {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		return errors.New("strace is missing: install it (Debian: apt-get install strace)")
 	}
-	c := exec.Command(strace, "-f", "-ttt", "-T", "-s", "0", "-e", straceCalls, "-o", log, "-p", strconv.Itoa(pid))
+	c := exec.Command(strace, "-f", "-y", "-ttt", "-T", "-s", straceShown, "-e", straceCalls, "-o", log, "-p", strconv.Itoa(pid))
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	text, err := c.StderrPipe()
 	if err != nil {
@@ -150,11 +162,16 @@ func attach(ctx context.Context, pid int, d time.Duration, log string) error {
 	}()
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
+	began := time.Now()
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
-	case <-ended:
-		return fmt.Errorf("strace could not attach to process %d: %s", pid, <-said)
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("strace could not attach to process %d: %s", pid, <-said)
+		}
+		fmt.Fprintf(os.Stderr, "udsbench: process %d ended after %v; what it did until then is used\n", pid, time.Since(began).Round(time.Millisecond))
+		return nil
 	}
 	c.Process.Signal(syscall.SIGINT) // it detaches and leaves the process running
 	select {

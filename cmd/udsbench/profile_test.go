@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"udsbench/profile"
 	"udsbench/suite"
@@ -107,6 +108,49 @@ func TestProfileOfARunningServer(t *testing.T) {
 	}
 	if !ok {
 		t.Errorf("update-select is not among what was recorded:\n%s", strings.Join(seen, "\n"))
+	}
+}
+
+// A server that ends before the time is up was recorded until then.
+func TestProfileOfAServerThatEnds(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed")
+	}
+	home := tempDir(t)
+	done := make(chan result, 1)
+	go func() {
+		done <- udsbench(t, home, "run", "--json", "--workload", "profile:update-select", "--model", "thread", "--runs", "1", "--window", "3s")
+	}()
+	var records []chan result
+	for len(records) < 2 {
+		pids := workersIn(home)
+		if len(pids) < 2 {
+			select {
+			case run := <-done:
+				t.Fatalf("the run ended before it was recorded: %v", run)
+			case <-time.After(10 * time.Millisecond):
+			}
+			continue
+		}
+		for _, pid := range pids {
+			ch := make(chan result, 1)
+			go func() { ch <- udsbench(t, home, "profile", "record", "--pid", strconv.Itoa(pid), "--seconds", "120") }()
+			records = append(records, ch)
+		}
+	}
+	if run := <-done; run.status != 0 {
+		t.Errorf("the run that was recorded: status %d, %s", run.status, run.err)
+	}
+	found := false
+	for _, ch := range records {
+		r := <-ch
+		if !strings.Contains(r.err, "ended after ") {
+			t.Errorf("it is not said that the process ended: %v", r)
+		}
+		found = found || r.status == 0 && strings.Contains(r.out, "request 84\n  response 52\n")
+	}
+	if !found {
+		t.Error("what the server did before it ended is not recorded")
 	}
 }
 
