@@ -23,6 +23,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"udsbench/journal"
 )
 
 // echo is a ping-pong whose server has work that can be made a little more.
@@ -60,6 +62,19 @@ func (t *trial) session(args ...string) (string, error) {
 	}
 	dir = filepath.Join(dir, "s")
 	_, err = t.udsbench(append([]string{"run", "--out", dir}, args...)...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		// Runs that failed have no figure; the others are compared all the same.
+		fmt.Println("        some runs failed:", err)
+		if s, err := journal.Read(dir); err == nil {
+			for _, r := range s.Runs {
+				if r.Error != nil {
+					fmt.Printf("        %s N=%d: %v\n", r.Cell.Workload, r.Cell.Parallel, r.Error)
+				}
+			}
+		}
+		err = nil
+	}
 	return dir, err
 }
 
@@ -68,14 +83,14 @@ func (t *trial) udsbench(args ...string) ([]byte, error) {
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
-		return nil, fmt.Errorf("udsbench %s: %w: %s", strings.Join(args, " "), err, said.String())
+		return out.Bytes(), fmt.Errorf("udsbench %s: %w: %s", strings.Join(args, " "), err, said.String())
 	}
 	return out.Bytes(), nil
 }
 
 func (t *trial) compare(args ...string) (all []verdict, err error) {
 	out, err := t.udsbench(append([]string{"compare", "--json"}, args...)...)
-	if err != nil {
+	if err != nil && len(out) == 0 { // a cell that failed makes the status 1
 		return nil, err
 	}
 	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
