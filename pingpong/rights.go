@@ -169,7 +169,7 @@ func fillFlight(s *Seat) error {
 //go:norace
 func passRights(w *Worker) uintptr {
 	a := (*ancillary)(w.state)
-	n, e := w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), 0, 0, 0)
+	n, e := w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), w.flags, 0, 0)
 	// As many are in flight as may be: others take theirs out again, or it is
 	// what lies there for good.
 	for first := int64(0); e == uintptr(unix.ETOOMANYREFS) && atomicPhase(w.ctl) < PhaseAbort; {
@@ -182,7 +182,7 @@ func passRights(w *Worker) uintptr {
 			break
 		}
 		w.sys(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0)
-		n, e = w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), 0, 0, 0)
+		n, e = w.sys(unix.SYS_SENDMSG, w.wfd, uintptr(unsafe.Pointer(&a.out)), w.flags, 0, 0)
 	}
 	if e == 0 && n != w.Request {
 		e = failShort
