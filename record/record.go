@@ -248,8 +248,8 @@ type Run struct {
 	Workers []Worker `json:"workers,omitempty"`
 }
 
-// Spin is how CPU work was calibrated before a run: work counts turns of a loop,
-// so that all figures of work rest on PerUS.
+// Spin is how CPU work was calibrated, once for a session: work counts turns of a
+// loop, so that all figures of work rest on PerUS.
 type Spin struct {
 	PerUS  float64 `json:"per_us"` // turns in a microsecond, by the fastest try
 	Spread float64 `json:"spread"` // how much longer the third fastest took, as a fraction

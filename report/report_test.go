@@ -211,11 +211,6 @@ func TestWhatFiguresAreOf(t *testing.T) {
 		r.Loop, r.OfferedPerS = "open", ptr(offered)
 		return r
 	}
-	spins := func(a, b float64) []record.Run {
-		x, y := run("fanin-dgram", "", 0), run("fanin-dgram", "", 1)
-		x.Spin, y.Spin = &record.Spin{PerUS: a}, &record.Spin{PerUS: b}
-		return []record.Run{x, y}
-	}
 	lock := run("profile:x", "a round trip", 0)
 	lock.LockTakings, lock.LockWaits = ptr(uint64(2000)), ptr(uint64(500))
 	for _, x := range []struct {
@@ -230,8 +225,6 @@ func TestWhatFiguresAreOf(t *testing.T) {
 		{[]record.Run{open(1000)}, "open loop", "closed loop"},
 		{[]record.Run{open(1021)}, "offered", "overloaded"}, // 21 short: 20 of 2 %, and one of each client
 		{[]record.Run{open(1030)}, "overloaded in 1 of 1 cell (most: pingpong N=2, 1.03k op/s offered and 1.00k done)", "closed loop"},
-		{spins(1000, 1015), "op/s", "the same CPU work"},
-		{spins(1000, 1030), "did not do the same CPU work, which is calibrated before each, in 1 of 1 cell (most: fanin-dgram N=2, 3.0 %)", "closed loop, open"},
 		{[]record.Run{lock}, "lock%: of the server's takings of its own lock", "offered"},
 		{[]record.Run{lock}, "     25   -", "closed loop, open"},
 	} {

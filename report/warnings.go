@@ -19,7 +19,6 @@ const (
 	farFirst   = 5.0  // percent
 	sleepy     = 0.25 // of an operation's time may have been waking up from idle states
 	uneven     = 0.9  // Jain's index
-	unlikeWork = 0.02 // by which the calibrations of runs may differ
 	lateLoop   = 0.02 // of an open loop's schedule may be left undone
 	busyCPUs   = 0.05 // CPUs kept busy by others, or taken by the hypervisor
 )
@@ -28,7 +27,7 @@ const (
 // drawn from the figures first, then what the runs themselves said.
 func warnings(rows []Row, id identity) []string {
 	var out []string
-	for _, find := range []func([]Row, identity) string{wide, first, overloaded, calibrated, unfair, starved, retried, foreign, stolen, idle} {
+	for _, find := range []func([]Row, identity) string{wide, first, overloaded, unfair, starved, retried, foreign, stolen, idle} {
 		if w := find(rows, id); w != "" {
 			out = append(out, w)
 		}
@@ -114,29 +113,6 @@ func overloaded(rows []Row, id identity) string {
 		return ""
 	}
 	return "the open loop was overloaded " + w.in(rows) + ": operations waited for their turn, ever longer, and latency is that of a queue as long as the run; lower --rate"
-}
-
-// calibrated looks for cells whose runs did not do the same work.
-func calibrated(rows []Row, id identity) string {
-	var w worst
-	for _, r := range rows {
-		var per []float64
-		for _, x := range r.OK {
-			if x.Spin != nil && x.Spin.PerUS > 0 {
-				per = append(per, x.Spin.PerUS)
-			}
-		}
-		if len(per) < 2 {
-			continue
-		}
-		if apart := slices.Max(per)/slices.Min(per) - 1; apart > unlikeWork {
-			w.add(apart, fmt.Sprintf("%s, %s", id.name(r.Cell), percent(100*apart)))
-		}
-	}
-	if w.n == 0 {
-		return ""
-	}
-	return "the runs of a cell did not do the same CPU work, which is calibrated before each, " + w.in(rows) + ": the CPU's frequency changed, or others were in the way"
 }
 
 // unfair looks for runs whose operations fell on some of the workers.

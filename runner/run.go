@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,11 +29,16 @@ type Options struct {
 	Instrument *Instrument           // what looks at the run, which is an instrumented one then; nil: nothing does
 	Distance   func(a, b int) string // names how far two CPUs are apart, for what moved between them; may be nil
 	Accounting record.Accounting     // of CPU time, by this kernel
+	Spin       *record.Spin          // how CPU work is calibrated; nil: once in this process
 	Idle       *int64                // µs, what --idle-latency holds; nil: nothing
 	Patience   time.Duration         // how long to wait for workers before the watchdog ends the run; 0: by their number
 	Started    func(pids []int)      // told the worker processes when gate 2 opens; may be nil
 	Turned     func(phase uint32)    // told each phase; may be nil
 }
+
+// calibrated measures once for all runs of this process: runs that are set
+// against each other have to do the same work.
+var calibrated = sync.OnceValue(pingpong.CalibrateSpin)
 
 // ErrInterrupted is returned when the context ended before the run did.
 var ErrInterrupted = errors.New("interrupted")
@@ -105,9 +111,13 @@ func prepare(cell record.Cell, opt Options) (*run, error) {
 		r.rec.Missing("work_clock_cost_ns", err.Error())
 	}
 	if w.Spins {
-		s := pingpong.CalibrateSpin()
-		r.rec.Spin = &s
-		if !pingpong.SpinAgrees(s) {
+		s := opt.Spin
+		if s == nil {
+			s = new(record.Spin)
+			*s = calibrated()
+		}
+		r.rec.Spin = s
+		if !pingpong.SpinAgrees(*s) {
 			r.warn("the spin that stands for work was not calibrated well: the three fastest of %d tries lie %.1f %% apart; quiet the machine", s.Tries, 100*s.Spread)
 		}
 	} else {

@@ -511,6 +511,11 @@ func (s *session) options(cell record.Cell, step plan.Step) (runner.Options, err
 		Ops: s.plan.Ops, Seed: s.plan.Seed + uint64(step.Seq), Exe: s.exe,
 		Accounting: accounting(s.env), Idle: s.idle, Distance: s.machine.Class,
 	}
+	for _, r := range s.runs { // a session that is carried on with does the work that it did
+		if opt.Spin == nil {
+			opt.Spin = r.Spin
+		}
+	}
 	if step.Instrumented {
 		i, err := plan.ParseInstrument(s.plan.Instrument)
 		if err != nil {
