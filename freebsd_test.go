@@ -136,6 +136,7 @@ var bootOnly = []string{
 	"pid1/init_freebsd.go openConsole",
 	"pid1/init_freebsd.go powerOff",
 	"pid1/mount_freebsd.go mountTmp",
+	"pid1/mount_freebsd.go writableRoot",
 }
 
 // Reached means: named, however deep, by what a test names. Names are followed

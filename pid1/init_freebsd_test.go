@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What only an init may do (openConsole, mountTmp, prepare, powerOff) is tried
+// What only an init may do (openConsole, mountTmp, writableRoot, prepare, powerOff) is tried
 // by booting; the rest runs here, some of it as root alone.
 
 func needRoot(t *testing.T) {
