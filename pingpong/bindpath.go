@@ -20,7 +20,7 @@ func init() {
 	Register(Workload{
 		Name:     "bindpath",
 		Isolates: "path names: parent directory's inode lock (VFS), and Linux bsd_socket_locks, FreeBSD unp_link_rwlock",
-		Twin:     "bindpath --param object=file",
+		Twin:     "bindpath --param object=file: the directory alone; bindpath --param directories=100: the names alone",
 		Expect:   "with one directory bound by the file system; with many, rises with finer name locks",
 		Stop:     "each worker leaves after a whole cycle; there is no other side",
 		Targets:  []string{"name", "subsystem"},

@@ -15,7 +15,7 @@ func init() {
 	Register(Workload{
 		Name:     "bulk",
 		Isolates: "full buffers: Linux sk_wmem_alloc sleep, slab node lists and copies, FreeBSD so_rcv and sbwait",
-		Twin:     "bulk over pipe",
+		Twin:     "bulk --transport pipe",
 		Expect:   "bytes a second move with allocation and copying, not with a finer state lock",
 		Stop:     "senders leave after a whole message and shut down; receivers drain and read the end of file",
 		Targets:  []string{"memory"},

@@ -47,6 +47,12 @@ func TestEveryWorkloadIsWhole(t *testing.T) {
 				}
 			}
 		}
+		for _, x := range w.Twins() {
+			f := strings.Fields(x.Flags)
+			if len(f) < 2 || len(f)%2 != 0 || f[0] == "--workload" && registry[f[1]] == nil {
+				t.Errorf("%s: no twin has the flags %q", name, x.Flags)
+			}
+		}
 		if len(w.Targets) == 0 {
 			t.Errorf("%s is a target for no scope", name)
 		}

@@ -20,7 +20,7 @@ func init() {
 	Register(Workload{
 		Name:     "churn",
 		Isolates: "creation and end of sockets: Linux name-table buckets (one global lock up to 5.17), FreeBSD unp_link_rwlock; with --model thread the descriptor table too",
-		Twin:     "churn over pipe; --model thread against process shows the descriptor table",
+		Twin:     "churn --transport pipe; churn --model process: of threads, which share a descriptor table",
 		Expect:   "processes scale with finer subsystem locks; threads stay bound by the descriptor table",
 		Stop:     "each worker leaves after a whole cycle; there is no other side",
 		Targets:  []string{"subsystem", "descriptors"},

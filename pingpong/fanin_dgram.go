@@ -12,7 +12,7 @@ func init() {
 	Register(Workload{
 		Name:     "fanin-dgram",
 		Isolates: "datagram receiver: Linux its unix_state_lock, receive queue lock and peer_wait, FreeBSD its per-connection buffers",
-		Twin:     "pingpong over unix-dgram",
+		Twin:     "pingpong --transport unix-dgram",
 		Expect:   "rises at N > 1 with a finer lock on the receiver; a slow reader's pace bounds it, and fairness among senders tells",
 		Stop:     "senders leave after a whole message; the receiver drains until all have left, then its own idle thread shuts its socket down",
 		Targets:  []string{"socket"},

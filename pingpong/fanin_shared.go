@@ -9,7 +9,7 @@ func init() {
 	Register(Workload{
 		Name:     "fanin-shared",
 		Isolates: "per-socket lock from many senders: Linux peer unix_state_lock, FreeBSD so_snd_sx and the peer's so_rcv",
-		Twin:     "fanin-shared over pipe",
+		Twin:     "fanin-shared --transport pipe",
 		Expect:   "rises at N > 1 with a finer per-socket lock only",
 		Stop:     "writers leave after a whole message and close; the reader drains and reads the end of file when the last has closed",
 		Targets:  []string{"socket"},

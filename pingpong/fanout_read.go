@@ -10,7 +10,7 @@ func init() {
 	Register(Workload{
 		Name:     "fanout-read",
 		Isolates: "readers of one socket: Linux iolock, state lock, receive queue and wait queue; FreeBSD so_rcv_sx",
-		Twin:     "fanout-read over pipe",
+		Twin:     "fanout-read --transport pipe",
 		Expect:   "rises at N > 1 with a finer lock on the receiving side only",
 		Stop:     "readers leave after a whole message and close; the writer is told by EPIPE (datagram: ECONNREFUSED) when the last has closed",
 		Targets:  []string{"socket"},

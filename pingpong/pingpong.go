@@ -9,7 +9,7 @@ func init() {
 	Register(Workload{
 		Name:     "pingpong",
 		Isolates: "wake-up path and scheduler: run-queue locks; no socket lock is shared between pairs",
-		Twin:     "pingpong over pipe",
+		Twin:     "pingpong --transport pipe",
 		Expect:   "unchanged by a finer socket lock, but for its uncontended cost; moves with a subsystem-wide one",
 		Stop:     "clients leave after a whole round trip and close; servers read the end of file (datagram: are woken by a shutdown of their own socket)",
 		Targets:  []string{"subsystem", "scheduler"},

@@ -59,7 +59,7 @@ func profileWorkload(name string, p *profile.Profile) *Workload {
 	w := &Workload{
 		Name:     name,
 		Isolates: "nothing: the socket as a real server uses it. " + p.Description,
-		Twin:     name + " over tcp",
+		Twin:     name + " --transport tcp",
 		Expect:   "what a finer socket lock gives to such a server, beside its own work and its own lock",
 		Stop:     "clients leave after a whole exchange and close; server threads read the end of file",
 		Nulls:    nil,

@@ -23,7 +23,7 @@ func init() {
 	Register(Workload{
 		Name:     "rights",
 		Isolates: "passing of AF_UNIX descriptors: Linux the global unix_gc_lock, FreeBSD unp_link_rwlock and the unp_defer list",
-		Twin:     "rights --param pass=null; pass=nothing on Linux since 6.10, which takes the lock for any descriptor",
+		Twin:     "rights --param pass=null; rights --param pass=nothing: on Linux since 6.10, which takes the lock for any descriptor",
 		Expect:   "the gap to the twin at N > 1 closes with a finer collector lock; inflight=32768 costs nothing where sends do not wait for it",
 		Stop:     "each worker leaves after a whole cycle; there is no other side",
 		Targets:  []string{"subsystem"},

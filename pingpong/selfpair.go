@@ -9,7 +9,7 @@ func init() {
 	Register(Workload{
 		Name:     "selfpair",
 		Isolates: "a lock of the whole subsystem, without the scheduler: FreeBSD unp_link_rwlock up to r333744; none on Linux since 5.17",
-		Twin:     "selfpair over pipe",
+		Twin:     "selfpair --transport pipe",
 		Expect:   "near-linear up to the number of CPUs; the same at 1",
 		Stop:     "each worker leaves after a whole operation; there is no other side",
 		Targets:  []string{"subsystem"},

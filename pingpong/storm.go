@@ -21,7 +21,7 @@ func init() {
 	Register(Workload{
 		Name:     "storm",
 		Isolates: "listener: Linux its state lock, receive queue lock and peer_wait, and name lookup; FreeBSD the listener's mutex and unp_link_rwlock",
-		Twin:     "storm over tcp",
+		Twin:     "storm --transport tcp",
 		Expect:   "connect latency at N > 1 falls with a finer lock on the listener; it does not fall by more acceptors alone",
 		Stop:     "clients leave after a whole cycle; acceptors take what is queued, then an idle thread shuts the listener down",
 		Targets:  []string{"socket", "subsystem", "name"},

@@ -39,7 +39,7 @@ func (o Operation) String() string { return operationNames[o] }
 type Workload struct {
 	Name     string
 	Isolates string   // which lock or path it stresses, on Linux and on FreeBSD
-	Twin     string   // the null twin that stands beside it
+	Twin     string   // the null twin that stands beside it, as Twins reads it
 	Expect   string   // what a finer lock should change
 	Stop     string   // the stop protocol: who leaves first and how the other side learns of it
 	Targets  []string // scopes of locks for which it is a target
@@ -132,6 +132,26 @@ func Names() []string {
 	}
 	sort.Strings(names)
 	return names
+}
+
+// Twin is a null twin of a workload: the same shape without the lock.
+type Twin struct {
+	Flags string `json:"flags"`          // of run, beside the workload's own: --workload where it is another's
+	Note  string `json:"note,omitempty"` // what it is the twin in
+}
+
+// Twins reads the field of that name: "NAME FLAGS: NOTE; NAME FLAGS", the note
+// where there are several.
+func (w *Workload) Twins() (all []Twin) {
+	for _, text := range strings.Split(w.Twin, "; ") {
+		text, note, _ := strings.Cut(text, ": ")
+		name, flags, _ := strings.Cut(text, " ")
+		if name != w.Name {
+			flags = strings.TrimSpace("--workload " + name + " " + flags)
+		}
+		all = append(all, Twin{flags, note})
+	}
+	return all
 }
 
 // ServersOf is the number of server workers of a filled cell.

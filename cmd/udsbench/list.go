@@ -22,6 +22,7 @@ type listing struct {
 	Name         string              `json:"name"`
 	Isolates     string              `json:"isolates"`
 	Twin         string              `json:"twin"`
+	Twins        []pingpong.Twin     `json:"twins"`
 	Expect       string              `json:"expect"`
 	Stop         string              `json:"stop"`
 	Operation    string              `json:"operation"`
@@ -96,7 +97,7 @@ func listings() []listing {
 	var all []listing
 	for _, name := range pingpong.Names() {
 		w, _ := pingpong.Lookup(name)
-		l := listing{Kind: "workload", Name: w.Name, Isolates: w.Isolates, Twin: w.Twin, Expect: w.Expect, Stop: w.Stop,
+		l := listing{Kind: "workload", Name: w.Name, Isolates: w.Isolates, Twin: w.Twin, Twins: w.Twins(), Expect: w.Expect, Stop: w.Stop,
 			Operation: w.Operation.String(), LatencyOf: w.LatencyOf(""), Targets: orNone(w.Targets), Nulls: orNone(w.Nulls), Params: params(w),
 			Transports: w.Transports, Addresses: map[string][]string{}, Without: w.NoTransport, NoModel: w.NoModel, NoServer: w.NoServerModel,
 			Only: w.Only, Here: w.Here()}

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"udsbench/record"
@@ -35,7 +37,131 @@ func main() {
 	}
 }
 
+// row is a line of cases.tsv.
+type row struct {
+	flags  string // of run, the workload first
+	twin   string // of run too
+	sites  []string
+	enough int    // CPUs on which waits are to be seen; 0: none are to be
+	why    string // none, or that many
+}
+
+// The bounds of what is seen: fewer waits are chance, and a workload that is to
+// show none may show that many in a thousand operations.
+const (
+	few     = 20
+	another = 3 // times the twin's
+	stray   = 10.0
+)
+
+// verdict says how the waits of a workload and of its twin read, and whether
+// that is what its comment says.
+func (r row) verdict(a, b seen, cpus int) (reading string, right bool) {
+	none := a.waits < few || a.per() < stray
+	switch {
+	case r.enough == 0 && none:
+		return "none: " + r.why, true
+	case r.enough == 0:
+		return "SEEN, AND NONE SHOULD BE: " + r.why, false
+	case a.waits < few && cpus < r.enough:
+		return fmt.Sprintf("none by %d CPUs: %s", cpus, r.why), true
+	case a.waits < few:
+		return "NOT SEEN", false
+	case b.per()*another > a.per():
+		return "IN THE TWIN TOO", false
+	}
+	return "seen, not in the twin", true
+}
+
+// read reads cases.tsv; twins are those of the program's own list.
+func read(text string, twins map[string][]string) (rows []row, err error) {
+	for i, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "#") || line == "" {
+			continue
+		}
+		f := strings.Split(line, "\t")
+		wrong := func(what string) error { return fmt.Errorf("cases.tsv, line %d: %s", i+1, what) }
+		if len(f) != 5 {
+			return nil, wrong("it takes five fields")
+		}
+		r := row{flags: f[0], sites: strings.Fields(f[2]), why: f[4]}
+		name := strings.Fields(f[0])[0]
+		n, err := strconv.Atoi(f[1])
+		if err != nil || n < 1 || n > len(twins[name]) {
+			return nil, wrong(fmt.Sprintf("%s has %d twins, not number %s", name, len(twins[name]), f[1]))
+		}
+		r.twin = beside(f[0], twins[name][n-1])
+		if f[3] != "none" {
+			if r.enough, err = strconv.Atoi(f[3]); err != nil || r.enough < 2 {
+				return nil, wrong(f[3] + " is neither none nor a number of CPUs from 2")
+			}
+		}
+		if r.why == "" && r.enough != 2 || len(r.sites) == 0 {
+			return nil, wrong("it gives no reason, or no function")
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// beside gives the flags of a twin: another workload's own, or those of the row
+// with the twin's in their place.
+func beside(flags, twin string) string {
+	if name, ok := strings.CutPrefix(twin, "--workload "); ok {
+		return name
+	}
+	f := strings.Fields(flags)
+	out := f[0]
+	replaced := func(flag, value string) bool {
+		name, _, _ := strings.Cut(value, "=")
+		return strings.Contains(twin, flag+" ") && (flag != "--param" || strings.Contains(twin, flag+" "+name+"="))
+	}
+	for i := 1; i+1 < len(f); i += 2 {
+		if !replaced(f[i], f[i+1]) {
+			out += " " + f[i] + " " + f[i+1]
+		}
+	}
+	return out + " " + twin
+}
+
+// listed asks the program for the twins of its workloads.
+func listed() (map[string][]string, error) {
+	text, err := exec.Command(*udsbench, "list", "--json").Output()
+	if err != nil {
+		return nil, err
+	}
+	twins := map[string][]string{}
+	for dec := json.NewDecoder(bytes.NewReader(text)); dec.More(); {
+		var x struct {
+			Kind, Name string
+			Twins      []struct{ Flags string }
+		}
+		if err := dec.Decode(&x); err != nil {
+			return nil, err
+		}
+		for _, t := range x.Twins {
+			if x.Kind == "workload" {
+				twins[x.Name] = append(twins[x.Name], t.Flags)
+			}
+		}
+	}
+	return twins, nil
+}
+
 func run(only []string) error {
+	twins, err := listed()
+	if err != nil {
+		return fmt.Errorf("udsbench list: %w", err)
+	}
+	rows, err := read(cases, twins)
+	if err != nil {
+		return err
+	}
+	for name := range twins {
+		if !slices.ContainsFunc(rows, func(r row) bool { return strings.Fields(r.flags)[0] == name }) {
+			return fmt.Errorf("cases.tsv has no line for %s", name)
+		}
+	}
 	dir, err := os.MkdirTemp("", "udsbench-sites")
 	if err != nil {
 		return err
@@ -44,49 +170,33 @@ func run(only []string) error {
 	fmt.Println("| workload | its twin | waits at the sites named, per 1000 operations | in the twin | seen most at | reading |")
 	fmt.Println("|---|---|---|---|---|---|")
 	missing := 0
-	for _, line := range strings.Split(cases, "\n") {
-		f := strings.Split(line, "\t")
-		if strings.HasPrefix(line, "#") || len(f) < 3 {
+	for _, r := range rows {
+		if len(only) > 0 && !slices.Contains(only, strings.Fields(r.flags)[0]) {
 			continue
 		}
-		name := strings.Fields(f[0])[0]
-		if len(only) > 0 && !slices.Contains(only, name) {
-			continue
-		}
-		sites := strings.Fields(f[2])
-		a, err := measure(dir, "--workload "+f[0], sites)
+		a, err := measure(dir, r.flags, r.sites)
 		if err != nil {
-			return fmt.Errorf("%s: %w", f[0], err)
+			return fmt.Errorf("%s: %w", r.flags, err)
 		}
-		b, err := measure(dir, f[1], sites)
+		b, err := measure(dir, r.twin, r.sites)
 		if err != nil {
-			return fmt.Errorf("%s, twin: %w", f[0], err)
+			return fmt.Errorf("%s, twin: %w", r.flags, err)
 		}
-		why := ""
-		if len(f) > 3 {
-			why = f[3]
+		reading, right := r.verdict(a, b, runtime.NumCPU())
+		if !right {
+			missing++
 		}
-		reading := "seen, not in the twin"
-		switch {
-		case a.waits < 20 && why != "":
-			reading = "none here: " + why
-		case a.waits < 20:
-			reading, missing = "NOT SEEN", missing+1
-		case b.per()*3 > a.per() && why != "":
-			reading = "in the twin too: " + why
-		case b.per()*3 > a.per():
-			reading, missing = "IN THE TWIN TOO", missing+1
-		}
-		twin := strings.ReplaceAll(strings.TrimPrefix(f[1], "--workload "), "--", "`--")
-		twin = closeTicks(twin)
-		fmt.Printf("| %s | %s | %.2f (%d waits, %.3f ms) | %.2f (%d) | %s | %s |\n", closeTicks(strings.ReplaceAll(f[0], "--", "`--")), twin,
+		fmt.Printf("| %s | %s | %.2f (%d waits, %.3f ms) | %.2f (%d) | %s | %s |\n", code(r.flags), code(r.twin),
 			a.per(), a.waits, float64(a.ns)/1e6, b.per(), b.waits, a.most, reading)
 	}
 	if missing > 0 {
-		return fmt.Errorf("%d workloads do not show what their comments say", missing)
+		return fmt.Errorf("%d of these do not show what the workloads' comments say", missing)
 	}
 	return nil
 }
+
+// code sets the flags of a row apart.
+func code(flags string) string { return closeTicks(strings.ReplaceAll(flags, "--", "`--")) }
 
 // closeTicks ends the code spans that a table's flags begin.
 func closeTicks(s string) string {
@@ -109,11 +219,12 @@ type seen struct {
 
 func (s seen) per() float64 { return 1000 * float64(s.waits) / float64(max(s.ops, 1)) }
 
+// measure runs a workload with its flags.
 func measure(dir, flags string, sites []string) (s seen, err error) {
 	out := filepath.Join(dir, "session")
 	defer os.RemoveAll(out)
 	args := append([]string{"run", "--json", "--instrument", "locks", "--parallel", *parallel, "--runs", *runs,
-		"--window", *window, "--warmup", "100ms", "--out", out}, strings.Fields(flags)...)
+		"--window", *window, "--warmup", "100ms", "--out", out}, strings.Fields("--workload "+flags)...)
 	c := exec.Command(*udsbench, args...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
