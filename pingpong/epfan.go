@@ -13,8 +13,9 @@ import (
 // holds all connections: a request wakes one waiter, who reads it and replies.
 // On Linux every request takes ep->lock in the sender's own system call
 // (ep_poll_callback) and again in epoll_wait, beside ep->mtx; on FreeBSD
-// the kqueue's and the knote's locks. Connections are watched edge-triggered,
-// so that one request wakes one waiter.
+// the kqueue's and the knote's locks. Connections are watched edge-triggered, so
+// that one request is one waiter's; on FreeBSD it wakes all of them, and the others
+// find nothing and sleep on (kqueue_wakeup in sys/kern/kern_event.c).
 func init() {
 	Register(Workload{
 		Name:     "epfan",

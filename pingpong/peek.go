@@ -13,8 +13,9 @@ import (
 // depth messages and then reads one. On a Linux stream MSG_PEEK drops and takes
 // the state lock again for every message that it passes
 // (unix_stream_read_generic), against the sender, who takes the same lock for
-// every message that it queues. On FreeBSD a peek holds the receive buffer's
-// lock while it copies.
+// every message that it queues. On FreeBSD a peek walks the receive buffer under
+// so_rcv, from 15 on once, and copies under so_rcv_sx, which no sender takes
+// (uipc_soreceive_stream_or_seqpacket).
 func init() {
 	Register(Workload{
 		Name:     "peek",

@@ -126,6 +126,9 @@ func (p *process) main() int {
 	if p.memory.Control().awaitPhase(PhaseLeft) == PhaseAbort {
 		return 1
 	}
+	for closeDrops && spec.Cell.Transport == "unix-dgram" && !p.memory.Control().over() {
+		time.Sleep(time.Millisecond)
+	}
 	p.background.Wait()
 	return 0
 }

@@ -52,6 +52,11 @@ func drained(fd int) bool {
 	return err != nil || n <= 0
 }
 
+// closeDrops says that the close of a datagram sender can drop what it has sent:
+// that lies in a buffer of its own on the receiver, and is kept only where the
+// receiver's other one is empty (unp_disconnect in sys/kern/uipc_usrreq.c).
+const closeDrops = true
+
 // recordFlag is what a seqpacket sender must say for its message to be a record
 // of its own. From FreeBSD 15 on a seqpacket socket is a stream with record
 // marks, which write(2) cannot set, and a record that meets a full buffer comes

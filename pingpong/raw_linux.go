@@ -47,6 +47,9 @@ const shutdownWakesAll = true
 // drained is true: a shutdown leaves to be read what is queued.
 func drained(int) bool { return true }
 
+// closeDrops says that the close of a datagram sender can drop what it has sent.
+const closeDrops = false
+
 // recordFlag is what a seqpacket sender must say for its message to be a record
 // of its own: here each message is one, and comes whole (unix(7)).
 const recordFlag = 0

@@ -12,18 +12,18 @@ import (
 // Each worker sends itself a message that carries a descriptor, receives it
 // and closes what came. Where the descriptor is of an AF_UNIX socket, Linux
 // takes the global unix_gc_lock on both ways (unix_add_edges, unix_del_edges)
-// and FreeBSD counts it under its link lock for the collector (unp_defer,
-// unp_gc). A descriptor of /dev/null takes the same way without either: that is
-// the twin, but for Linux since 6.10, which takes the lock for any descriptor to
-// count it; there the gap between the two is the collector's graph, and a message
-// without a descriptor (pass=nothing) is the twin. With inflight many more AF_UNIX descriptors lie in sockets all the
+// and FreeBSD counts it under its link lock for the collector (unp_internalize_fp,
+// unp_externalize_fp, unp_gc). A descriptor of /dev/null takes the same way without
+// either: that is the twin, but for FreeBSD and for Linux since 6.10, which take the
+// lock for any descriptor to count it; there the gap between the two is what the
+// collector is told, and a message without a descriptor (pass=nothing) is the twin. With inflight many more AF_UNIX descriptors lie in sockets all the
 // while, which made every send wait for the collector on Linux before 6.8: pass=nothing
 // shows what they cost others.
 func init() {
 	Register(Workload{
 		Name:     "rights",
-		Isolates: "passing of AF_UNIX descriptors: Linux the global unix_gc_lock, FreeBSD unp_link_rwlock and the unp_defer list",
-		Twin:     "rights --param pass=null; rights --param pass=nothing: on Linux since 6.10, which takes the lock for any descriptor",
+		Isolates: "passing of AF_UNIX descriptors: Linux the global unix_gc_lock, FreeBSD unp_link_rwlock",
+		Twin:     "rights --param pass=null; rights --param pass=nothing: on FreeBSD, and on Linux since 6.10, which take the lock for any descriptor",
 		Expect:   "the gap to the twin at N > 1 closes with a finer collector lock; inflight=32768 costs nothing where sends do not wait for it",
 		Stop:     "each worker leaves after a whole cycle; there is no other side",
 		Targets:  []string{"subsystem"},

@@ -11,13 +11,14 @@ import (
 // N workers shut down one end of a connection that all of them hold, over and
 // over: no data, no descriptor, nothing but the locks that shutdown takes. On
 // Linux these are the state locks of the socket and of its peer, one after the
-// other (unix_shutdown); on FreeBSD the pcb's mutex and the buffers' mutexes
-// (uipc_shutdown, socantsendmore). With socket=own each worker has a
-// connection to itself.
+// other (unix_shutdown); on FreeBSD the mutexes of the socket, of its pcb and of
+// both buffers (uipc_shutdown, socantsendmore), and for a direction that is read
+// unp_link_rwlock, the whole subsystem's, as well (unp_dispose). With socket=own
+// each worker has a connection to itself.
 func init() {
 	Register(Workload{
 		Name:     "shutdown",
-		Isolates: "state change of one socket: Linux unix_state_lock of it and of its peer, FreeBSD the pcb's mutex and the buffers'",
+		Isolates: "state change of one socket: Linux unix_state_lock of it and of its peer, FreeBSD the mutexes of socket, pcb and buffers; with how=read or both unp_link_rwlock too",
 		Twin:     "shutdown --param socket=own",
 		Expect:   "N > 1 rises with a finer lock on the socket; socket=own scales as it did",
 		Stop:     "each worker leaves after a whole operation; there is no other side",
