@@ -61,6 +61,9 @@ func (f freebsd) text(name, variable string) string {
 		f.e.absent(name, sysctlWhy(variable, err))
 		return ""
 	}
+	if v == "" { // as kern.hostname, where nobody has set it
+		f.e.absent(name, variable+" is empty")
+	}
 	return v
 }
 

@@ -134,6 +134,14 @@ func TestFreeBSDRecorded(t *testing.T) {
 	}
 }
 
+// What is there and says nothing is absent, with that for a reason.
+func TestFreeBSDEmpty(t *testing.T) {
+	e := Gather(t.TempDir(), Option{Sysctl: parseRecorded("kern.ostype: FreeBSD\nkern.hostname: \nkern.ident: \n")})
+	if e.Host.Name != "" || e.Unavailable["host.name"] != "kern.hostname is empty" || e.Unavailable["kernel.ident"] != "kern.ident is empty" {
+		t.Errorf("host %q, reasons %v", e.Host.Name, e.Unavailable)
+	}
+}
+
 func TestFreeBSDConstructed(t *testing.T) {
 	s := readRecorded(t, "freebsd-constructed.txt")
 	e := Gather(t.TempDir(), Option{Sysctl: s})
