@@ -145,8 +145,10 @@ func drain(fd int) error { return unix.IoctlSetInt(fd, unix.TIOCDRAIN, 0) }
 const rebootPowerOff = 0x4000
 
 // powerOff returns only if the machine cannot be switched off by software.
-// reboot(2) itself writes back and unmounts what is mounted.
+// reboot(2) itself writes back and unmounts what is mounted, but does not wait
+// for what a serial console has yet to send.
 func powerOff() {
 	unix.Sync()
+	drain(2) // an error is no reason to stay on
 	unix.Syscall(unix.SYS_REBOOT, rebootPowerOff, 0, 0)
 }
