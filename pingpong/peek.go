@@ -20,7 +20,7 @@ func init() {
 	Register(Workload{
 		Name:     "peek",
 		Isolates: "state lock taken again for each message that MSG_PEEK passes: Linux unix_stream_read_generic against unix_stream_sendmsg, FreeBSD so_rcv",
-		Twin:     "peek --param depth=0",
+		Twin:     "peek --param depth=0: which takes the same lock, once a message; peek --transport tcp: which has no such lock",
 		Expect:   "the gap to depth=0 closes with a cheaper walk of the queue; N is of no matter, pairs share nothing",
 		Stop:     "senders leave after a whole message and shut down; receivers drain and read the end of file",
 		Targets:  []string{"socket"},
