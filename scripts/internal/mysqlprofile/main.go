@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,14 +27,20 @@ import (
 
 var (
 	udsbench = flag.String("udsbench", "", "the program")
-	seconds  = flag.Int("seconds", 3, "length of each measurement")
+	seconds  = flag.Int("seconds", 3, "length of each measurement, from 2")
+	rounds   = flag.Int("rounds", 3, "of throughput, MariaDB and replay in turn; 0: calls and bytes alone")
 	keep     = flag.String("keep", "", "directory to keep the recorded profiles in")
 )
 
 var clients = []int{1, 10, 50}
 
 func main() {
+	runtime.LockOSThread() // the server ends with the thread that started it
 	flag.Parse()
+	if *seconds < 2 || *rounds < 0 {
+		fmt.Fprintln(os.Stderr, "mysql-profile: --seconds takes 2 or more, --rounds 0 or more")
+		os.Exit(2)
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "mysql-profile:", err)
 		os.Exit(1)
@@ -64,7 +71,11 @@ func run() error {
 		return err
 	}
 	uname, _ := exec.Command("uname", "-srm").Output()
-	fmt.Printf("%s%s%s, %d CPUs; %d s a measurement, medians of %d\n", version, uname[:len(uname)-1], cpu(), cpus(), *seconds, rounds)
+	fmt.Printf("%s%s%s, %d CPUs; %d s a measurement", version, uname[:len(uname)-1], cpu(), cpus(), *seconds)
+	if *rounds > 0 {
+		fmt.Printf(", medians of %d", *rounds)
+	}
+	fmt.Println()
 	if _, err := s.sysbench("oltp_point_select", "unix", 1, "prepare"); err != nil {
 		return err
 	}
@@ -259,10 +270,7 @@ func recordProfile(pid int, args ...string) (r recorded, err error) {
 // one, what a tracer does to the pace does not change what the server calls.
 const recordClients = 1
 
-const (
-	switchClients = 4
-	rounds        = 3 // of throughput, MariaDB and replay in turn
-)
+const switchClients = 4
 
 // measureServer measures MariaDB, and records its profile to path.
 func measureServer(s *server, test, path string) (*side, error) {
@@ -309,7 +317,7 @@ func measureServer(s *server, test, path string) (*side, error) {
 // throughput measures both in turn, so that what the machine does meanwhile
 // falls on both alike.
 func throughput(s *server, test, path, dir string, real, replay *side) error {
-	for range rounds {
+	for range *rounds {
 		for _, n := range clients {
 			for _, transport := range []string{"unix", "tcp"} {
 				rate, err := s.sysbench(test, transport, n, "run")
@@ -466,17 +474,27 @@ func compare(s *server, test, dir string) (honest bool, err error) {
 	agree := true
 	for _, transport := range []string{"unix", "tcp"} {
 		for _, n := range clients {
+			if *rounds == 0 {
+				continue
+			}
 			row(fmt.Sprintf("queries/s, %s, %d clients", transport, n), real.rate(transport, n), replay.rate(transport, n), "%.0f")
 		}
 	}
 	for _, n := range clients {
+		if *rounds == 0 {
+			continue
+		}
 		a, b := real.rate("unix", n)/real.rate("tcp", n), replay.rate("unix", n)/replay.rate("tcp", n)
 		row(fmt.Sprintf("UNIX/TCP, %d clients", n), a, b, "%.2f")
 		agree = agree && real.direction(n)*replay.direction(n) >= 0
 	}
 	near := func(a, b float64) bool { return math.Abs(b/a-1) <= 0.01 }
 	calls, bytes := near(real.calls, replay.calls), near(real.in, replay.in) && near(real.out, replay.out)
-	fmt.Printf("honest: calls within 1 %%: %s; bytes within 1 %%: %s; UNIX/TCP not in opposite directions where all rounds of both have one: %s\n", yes(calls), yes(bytes), yes(agree))
+	fmt.Printf("honest: calls within 1 %%: %s; bytes within 1 %%: %s", yes(calls), yes(bytes))
+	if *rounds > 0 {
+		fmt.Printf("; UNIX/TCP not in opposite directions where all rounds of both have one: %s", yes(agree))
+	}
+	fmt.Println()
 	return calls && bytes && agree, nil
 }
 
@@ -492,9 +510,9 @@ func (s *side) direction(clients int) int {
 		}
 	}
 	switch all {
-	case rounds:
+	case *rounds:
 		return 1
-	case -rounds:
+	case -*rounds:
 		return -1
 	}
 	return 0
