@@ -211,6 +211,8 @@ func TestWhatFiguresAreOf(t *testing.T) {
 		r.Loop, r.OfferedPerS = "open", ptr(offered)
 		return r
 	}
+	drops := run("fanin-dgram", "", 0)
+	drops.Lost = ptr(uint64(3))
 	lock := run("profile:x", "a round trip", 0)
 	lock.LockTakings, lock.LockWaits = ptr(uint64(2000)), ptr(uint64(500))
 	for _, x := range []struct {
@@ -225,6 +227,7 @@ func TestWhatFiguresAreOf(t *testing.T) {
 		{[]record.Run{open(1000)}, "open loop", "closed loop"},
 		{[]record.Run{open(1021)}, "offered", "overloaded"}, // 21 short: 20 of 2 %, and one of each client
 		{[]record.Run{open(1030)}, "overloaded in 1 of 1 cell (most: pingpong N=2, 1.03k op/s offered and 1.00k done)", "closed loop"},
+		{[]record.Run{drops}, "messages were sent that never came in 1 of 1 cell (most: fanin-dgram N=2, 3 in one run)", "lock%"},
 		{[]record.Run{lock}, "lock%: of the server's takings of its own lock", "offered"},
 		{[]record.Run{lock}, "     25   -", "closed loop, open"},
 	} {

@@ -27,7 +27,7 @@ const (
 // drawn from the figures first, then what the runs themselves said.
 func warnings(rows []Row, id identity) []string {
 	var out []string
-	for _, find := range []func([]Row, identity) string{wide, first, overloaded, unfair, starved, retried, foreign, stolen, idle} {
+	for _, find := range []func([]Row, identity) string{wide, first, overloaded, lost, unfair, starved, retried, foreign, stolen, idle} {
 		if w := find(rows, id); w != "" {
 			out = append(out, w)
 		}
@@ -113,6 +113,26 @@ func overloaded(rows []Row, id identity) string {
 		return ""
 	}
 	return "the open loop was overloaded " + w.in(rows) + ": operations waited for their turn, ever longer, and latency is that of a queue as long as the run; lower --rate"
+}
+
+// lost looks for messages that were sent and never came.
+func lost(rows []Row, id identity) string {
+	var w worst
+	for _, r := range rows {
+		var most uint64
+		for _, x := range r.OK {
+			if x.Lost != nil {
+				most = max(most, *x.Lost)
+			}
+		}
+		if most > 0 {
+			w.add(float64(most), fmt.Sprintf("%s, %d in one run", id.name(r.Cell), most))
+		}
+	}
+	if w.n == 0 {
+		return ""
+	}
+	return "messages were sent that never came " + w.in(rows)
 }
 
 // unfair looks for runs whose operations fell on some of the workers.

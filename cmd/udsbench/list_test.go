@@ -11,6 +11,7 @@ import (
 	"udsbench/pingpong"
 	"udsbench/plan"
 	"udsbench/profile"
+	"udsbench/record"
 	"udsbench/suite"
 	"udsbench/topology"
 )
@@ -109,6 +110,51 @@ func TestListJSON(t *testing.T) {
 	}
 	if !slices.Contains(found["instrument"], plan.Instruments[0]) {
 		t.Errorf("instruments %v", found["instrument"])
+	}
+}
+
+// The suite of locks holds every workload, and beside it each of its twins.
+func TestLockingHasEveryTwin(t *testing.T) {
+	s, err := suite.Load("locking")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Build(plan.Input{Suite: s.Products, Settings: s.Settings(plan.DefaultSettings())}, pingpong.Catalogue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// has reports whether a cell has what flags ask for.
+	has := func(c record.Cell, flags []string) bool {
+		for i := 0; i < len(flags); i += 2 {
+			flag, value := strings.TrimPrefix(flags[i], "--"), flags[i+1]
+			if flag == "param" {
+				flag, value, _ = strings.Cut(value, "=")
+			}
+			if !slices.Contains(plan.Fields(c), plan.Field{Name: flag, Value: value}) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, name := range pingpong.Names() {
+		w, _ := pingpong.Lookup(name)
+		if !w.Here() {
+			continue
+		}
+		for _, twin := range w.Twins() {
+			flags := strings.Fields(twin.Flags)
+			if flags[0] != "--workload" {
+				flags = append(flags, "--workload", name)
+			}
+			self, other := false, false
+			for _, c := range p.Cells {
+				self = self || c.Workload == name && !has(c, flags)
+				other = other || has(c, flags)
+			}
+			if !self || !other {
+				t.Errorf("%s and its twin %s: in the suite are %v and %v", name, strings.Join(flags, " "), self, other)
+			}
+		}
 	}
 }
 
