@@ -182,8 +182,7 @@ func (w *Worker) loop(step func(*Worker) uintptr) uintptr {
 // edge is called when the phase word has changed to p. It stores the worker's
 // own snapshots when the window opens and closes, waits while the worker is
 // parked, and returns the word that it has acted on. A worker that slept
-// through the open window has no snapshots. An open loop's schedule stands still
-// while its worker is parked.
+// through the open window has no snapshots.
 //
 //go:nosplit
 //go:norace
@@ -196,9 +195,7 @@ func (w *Worker) edge(p uint32, n uint64) uint32 {
 		if p&Parked == 0 || !w.first || w.phase >= PhaseStop {
 			return p
 		}
-		parked := nanotime()
 		rawWaitWord(&w.ctl.Phase, p)
-		w.next += nanotime() - parked
 		p = atomic.LoadUint32(&w.ctl.Phase)
 	}
 }
