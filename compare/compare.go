@@ -18,10 +18,11 @@ import (
 // Side is one side of a comparison.
 type Side struct {
 	Name         string
-	Runs         []record.Run  // of one or more sessions
-	Environments []Environment // of its sessions, each the JSON of environment.json, flattened
-	Notes        []string      // what is to be known of its figures: said above the table
-	Locks        []LockWait    // from instrumented runs; nil without any
+	Runs         []record.Run      // of one or more sessions
+	Lost         []record.LostBoot // boots of a campaign that ended before their runs did
+	Environments []Environment     // of its sessions, each the JSON of environment.json, flattened
+	Notes        []string          // what is to be known of its figures: said above the table
+	Locks        []LockWait        // from instrumented runs; nil without any
 }
 
 // Input is what is compared, and how.
@@ -54,6 +55,7 @@ type Pair struct {
 	Ladders       []*Ladder
 
 	together bool
+	lost     [2]int // boots lost, before and after
 }
 
 // Cell is one cell of one pair, in one metric.
@@ -116,7 +118,31 @@ func Compare(in Input) (*Result, error) {
 		p.reason(in, in.Sides[0], in.Sides[i+1])
 		r.Warnings = append(r.Warnings, p.warnings()...)
 	}
+	for _, s := range in.Sides {
+		if len(s.Lost) > 0 {
+			r.Warnings = append(r.Warnings, lostText(s))
+		}
+	}
 	return r, nil
+}
+
+// lostText says which boots of a side were lost, and what ran then.
+func lostText(s Side) string {
+	var each []string
+	for _, l := range s.Lost {
+		t := "boot " + l.Boot
+		if l.Kernel != "" {
+			t += " of kernel " + l.Kernel
+		}
+		if l.Seq != nil {
+			t += fmt.Sprintf(" in run %d", *l.Seq)
+		}
+		if c := l.Cell; c != nil {
+			t += fmt.Sprintf(" (%s %s parallel %d)", c.Workload, c.Transport, c.Parallel)
+		}
+		each = append(each, t)
+	}
+	return fmt.Sprintf("%s lost %s, for which no figure stands: %s", s.Name, plural(len(s.Lost), "boot"), some(each))
 }
 
 // notes gives the sides' notes, each with the side that it is about where not
@@ -125,7 +151,7 @@ func notes(sides []Side) []string {
 	var all []string
 	for _, s := range sides {
 		for _, n := range s.Notes {
-			if slices.ContainsFunc(sides, func(o Side) bool { return !slices.Contains(o.Notes, n) }) {
+			if !strings.HasPrefix(n, s.Name) && slices.ContainsFunc(sides, func(o Side) bool { return !slices.Contains(o.Notes, n) }) {
 				n = s.Name + ": " + n
 			}
 			if !slices.Contains(all, n) {
@@ -165,7 +191,7 @@ func (r *Result) Find(text string) (*Cell, error) {
 }
 
 func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
-	p := &Pair{Before: before.Name, After: after.Name, together: in.Together}
+	p := &Pair{Before: before.Name, After: after.Name, together: in.Together, lost: [2]int{len(before.Lost), len(after.Lost)}}
 	if err := distinct(before, after); err != nil {
 		return nil, err
 	}
@@ -208,7 +234,7 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 			p.Cells = append(p.Cells, c)
 		}
 	}
-	if common == 0 {
+	if common == 0 && len(before.Runs) > 0 && len(after.Runs) > 0 { // else all its boots were lost
 		return nil, fmt.Errorf("%s and %s: %w; a field that is meant to differ is named with --factor", before.Name, after.Name, ErrNothing)
 	}
 	return p, nil

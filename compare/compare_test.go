@@ -406,6 +406,39 @@ func TestTurnsAreComparedWithinRounds(t *testing.T) {
 	}
 }
 
+// A boot that was lost is said and counted, and is no run that failed.
+func TestLostBoots(t *testing.T) {
+	cells := []record.Cell{cell("pingpong", "unix-stream", 1)}
+	seq := 3
+	lost := []record.LostBoot{{Boot: "b4", Kernel: "6.12", Seq: &seq, Cell: &cells[0]}}
+	before := Side{Name: "base", Runs: campaign(1, "a", 4, 4, cells, flat)}
+	after := Side{Name: "patched", Runs: campaign(2, "b", 3, 4, cells, flat), Lost: lost}
+	r, err := Compare(Input{Sides: []Side{before, after}, Threshold: 0.02})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := table(t, r)
+	for _, words := range []string{"patched (12 runs a cell, 3 boots, 1 boot lost)", "patched lost 1 boot", "boot b4 of kernel 6.12 in run 3 (pingpong unix-stream parallel 1)", "0 failed"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("%q is not in\n%s", words, text)
+		}
+	}
+	if strings.Contains(text, "runs failed") {
+		t.Errorf("a lost boot is counted as a run that failed\n%s", text)
+	}
+	if c := r.Cells()[0]; c.json().After.LostBoots != 1 || c.json().Before.LostBoots != 0 || len(c.After.Units) != 3 {
+		t.Errorf("%+v", c.json().After)
+	}
+	// A kernel of which no boot came through has no figure, and is not passed over.
+	after.Runs = nil
+	if r, err = Compare(Input{Sides: []Side{before, after}, Threshold: 0.02}); err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Cells()[0]; c.Verdict != FailedCell || r.Bisect() != StatusSkip {
+		t.Errorf("%s, bisect %d", c.Verdict, r.Bisect())
+	}
+}
+
 func TestFailedCellsStayVisible(t *testing.T) {
 	cells := []record.Cell{cell("pingpong", "unix-stream", 1), cell("pingpong", "unix-stream", 10), cell("pingpong", "unix-stream", 100)}
 	before := Side{Name: "a", Runs: campaign(1, "a", 4, 4, cells, flat)}

@@ -15,6 +15,7 @@ import (
 type Source struct {
 	Name        string
 	Runs        []record.Run
+	Lost        []record.LostBoot
 	Environment Environment // nil where there is none
 	Notes       []string
 	Locks       []LockWait
@@ -31,6 +32,7 @@ func SideOf(name string, sources []Source) Side {
 
 func (s *Side) add(src Source, runs []record.Run) {
 	s.Runs = append(s.Runs, runs...)
+	s.Lost = append(s.Lost, src.Lost...)
 	if src.Environment != nil {
 		s.Environments = append(s.Environments, src.Environment)
 	}
@@ -91,28 +93,47 @@ func blank(c record.Cell, names []string) record.Cell {
 
 // Where keeps the runs whose cells have, for every name, one of the values.
 func Where(runs []record.Run, want map[string][]string) ([]record.Run, error) {
+	kept, err := Only([]Source{{Runs: runs}}, want)
+	if err != nil {
+		return nil, err
+	}
+	return kept[0].Runs, nil
+}
+
+// Only keeps of all sources the runs whose cells have, for every name, one of
+// the values. A source of which nothing stays goes, unless boots of it were
+// lost.
+func Only(sources []Source, want map[string][]string) ([]Source, error) {
 	if len(want) == 0 {
-		return runs, nil
+		return sources, nil
 	}
 	seen := map[string]bool{}
-	var kept []record.Run
-	for _, r := range runs {
-		ok := true
-		for name, values := range want {
-			v, has := field(r.Cell, name)
-			seen[name] = seen[name] || has
-			ok = ok && slices.Contains(values, v)
+	n := 0
+	var kept []Source
+	for _, src := range sources {
+		var runs []record.Run
+		for _, r := range src.Runs {
+			ok := true
+			for name, values := range want {
+				v, has := field(r.Cell, name)
+				seen[name] = seen[name] || has
+				ok = ok && slices.Contains(values, v)
+			}
+			if ok {
+				runs = append(runs, r)
+			}
 		}
-		if ok {
-			kept = append(kept, r)
+		n += len(runs)
+		if src.Runs = runs; len(runs)+len(src.Lost) > 0 {
+			kept = append(kept, src)
 		}
 	}
-	for name := range want {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if !seen[name] {
 			return nil, fmt.Errorf("--where %s: no cell has that field", name)
 		}
 	}
-	if len(kept) == 0 {
+	if n == 0 {
 		return nil, fmt.Errorf("--where leaves no run")
 	}
 	return kept, nil
@@ -167,8 +188,19 @@ func Levels(sources []Source, factor string) []string {
 				levels = append(levels, v)
 			}
 		}
+		if v, ok := src.lostLevel(factor); ok && !slices.Contains(levels, v) {
+			levels = append(levels, v)
+		}
 	}
 	return levels
+}
+
+// lostLevel gives the level of a source of which nothing is left but lost boots.
+func (src Source) lostLevel(factor string) (string, bool) {
+	if len(src.Runs) > 0 || len(src.Lost) == 0 {
+		return "", false
+	}
+	return src.Environment.factor(factor)
 }
 
 func level(src Source, r *record.Run, factor string) (string, bool) {
@@ -219,7 +251,7 @@ func Split(sources []Source, factor string, levels []string) ([]Side, error) {
 					runs = append(runs, src.Runs[i])
 				}
 			}
-			if len(runs) > 0 {
+			if v, ok := src.lostLevel(factor); len(runs) > 0 || ok && v == l {
 				s.add(src, runs)
 			}
 		}

@@ -40,7 +40,8 @@ type (
 		Median    *float64 `json:"median,omitempty"` // of those runs
 		Mean      *float64 `json:"mean,omitempty"`   // geometric, of the units: what ratio is made of
 		Failed    int      `json:"failed"`
-		Discarded int      `json:"discarded"` // as start-up
+		Discarded int      `json:"discarded"`            // as start-up
+		LostBoots int      `json:"lost_boots,omitempty"` // of the side, in all cells
 	}
 	trimJSON struct {
 		Outliers int       `json:"outliers"`
@@ -81,6 +82,7 @@ func (c *Cell) json() *cellJSON {
 		Unit: c.Pair.Unit, Only: c.Pair.Only, Before: c.Before.json(), After: c.After.json(),
 		Ratio: number(c.Ratio), Adjusted: number(c.Adjusted), RankP: number(c.Rank),
 		Verdict: c.Verdict, Notes: c.Notes, Need: c.Need, Reasons: c.Reasons, Unavailable: map[string]string{}}
+	j.Before.LostBoots, j.After.LostBoots = c.Pair.lost[0], c.Pair.lost[1]
 	if j.Reasons == nil {
 		j.Reasons = []Reason{}
 	}

@@ -19,6 +19,9 @@ type names struct {
 
 func newNames(cells []*Cell, factors []string) names {
 	var plain []record.Cell
+	if len(cells) == 0 {
+		return names{}
+	}
 	for _, c := range cells {
 		plain = append(plain, c.Cell)
 	}

@@ -50,8 +50,8 @@ func (r *Result) table(b *strings.Builder, p *Pair, m series.Metric) {
 	if m.Name != series.Throughput.Name {
 		what = m.Name + " of latency"
 	}
-	fmt.Fprintf(b, "before: %s (%s)\nafter:  %s (%s)\n%s, %s", p.Before, size(cells, func(c *Cell) *Sample { return c.Before }),
-		p.After, size(cells, func(c *Cell) *Sample { return c.After }), what, better)
+	fmt.Fprintf(b, "before: %s (%s)\nafter:  %s (%s)\n%s, %s", p.Before, size(cells, func(c *Cell) *Sample { return c.Before }, p.lost[0]),
+		p.After, size(cells, func(c *Cell) *Sample { return c.After }, p.lost[1]), what, better)
 	if p.Only != "" {
 		fmt.Fprintf(b, "; what is said holds for %s", p.Only)
 	}
@@ -97,8 +97,12 @@ func (c *Cell) word() string {
 	return t
 }
 
-// size says how much was measured: "10 boots of 10 runs".
-func size(cells []*Cell, of func(*Cell) *Sample) string {
+// size says how much was measured: "10 runs a cell, 5 boots, 1 boot lost".
+func size(cells []*Cell, of func(*Cell) *Sample, lost int) string {
+	without := ""
+	if lost > 0 {
+		without = ", " + plural(lost, "boot") + " lost"
+	}
 	lo, hi := [2]int{math.MaxInt, math.MaxInt}, [2]int{}
 	imported := false
 	for _, c := range cells {
@@ -112,7 +116,7 @@ func size(cells []*Cell, of func(*Cell) *Sample) string {
 		imported = imported || s.Units[0].Boot == ""
 	}
 	if hi[1] == 0 {
-		return "no usable runs"
+		return "no usable runs" + without
 	}
 	some := func(i int, what string) string {
 		if lo[i] == hi[i] {
@@ -121,9 +125,9 @@ func size(cells []*Cell, of func(*Cell) *Sample) string {
 		return fmt.Sprintf("%d to %d %ss", lo[i], hi[i], what)
 	}
 	if imported {
-		return some(1, "run") + " a cell"
+		return some(1, "run") + " a cell" + without
 	}
-	return some(1, "run") + " a cell, " + some(0, "boot")
+	return some(1, "run") + " a cell, " + some(0, "boot") + without
 }
 
 // why prints the reasons: of each cell that moved its own, and once what a

@@ -21,8 +21,9 @@ type Set struct {
 	Name        string
 	Format      string
 	Runs        []record.Run
-	Environment json.RawMessage // nil where there is none
-	Notes       []string        // what the text says of its figures, and what could not be read
+	Lost        []record.LostBoot // boots of a campaign
+	Environment json.RawMessage   // nil where there is none
+	Notes       []string          // what the text says of its figures, and what could not be read
 }
 
 // Options say what a text does not.
@@ -89,7 +90,7 @@ func Read(name string, r io.Reader, o Options) (*Set, error) {
 	if err := formats[at].read(s, text, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(s.Runs) == 0 {
+	if len(s.Runs)+len(s.Lost) == 0 {
 		return nil, fmt.Errorf("%s: holds no run (read as %s)", name, s.Format)
 	}
 	for i := range s.Runs {
@@ -123,6 +124,9 @@ func Open(path string, o Options) ([]Set, error) {
 	}
 	if _, err := os.Stat(filepath.Join(path, journal.RunsFile)); err == nil {
 		s, err := session(path, o)
+		if err == nil && len(s.Runs)+len(s.Lost) == 0 {
+			err = fmt.Errorf("%s: no run was finished", path)
+		}
 		return []Set{s}, err
 	}
 	dirs, err := filepath.Glob(filepath.Join(path, "*", journal.RunsFile))
@@ -137,6 +141,9 @@ func Open(path string, o Options) ([]Set, error) {
 		}
 		all = append(all, s)
 	}
+	if !slices.ContainsFunc(all, func(s Set) bool { return len(s.Runs)+len(s.Lost) > 0 }) {
+		return nil, fmt.Errorf("%s: no run was finished in any of its %d sessions", path, len(all))
+	}
 	return all, nil
 }
 
@@ -145,13 +152,12 @@ func session(dir string, o Options) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	s := Set{Name: filepath.Base(filepath.Clean(dir)), Format: "records", Runs: slices.Clone(j.Runs), Environment: j.Environment, Notes: j.Warnings}
-	s.Runs = slices.DeleteFunc(s.Runs, func(r record.Run) bool { return r.Status == "" })
-	if lost := len(j.Runs) - len(s.Runs); lost > 0 {
-		s.note(fmt.Sprintf("%d boots of the campaign were lost", lost))
-	}
-	if len(s.Runs) == 0 {
-		return s, fmt.Errorf("%s: no run was finished", dir)
+	s := Set{Name: filepath.Base(filepath.Clean(dir)), Format: "records", Runs: j.Runs, Lost: j.Lost, Environment: j.Environment, Notes: j.Warnings}
+	switch n := len(s.Runs); {
+	case n == 0:
+		s.note(fmt.Sprintf("%s: no run was finished", dir))
+	case n < j.Plan.Len():
+		s.note(fmt.Sprintf("%s has %d of the %d runs of its plan: it was cut short, or goes on", dir, n, j.Plan.Len()))
 	}
 	for i := range s.Runs {
 		for field, value := range o.Set {

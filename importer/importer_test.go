@@ -63,6 +63,9 @@ func dump(s Set) string {
 	for _, n := range s.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
+	for _, l := range s.Lost {
+		fmt.Fprintf(&b, "lost boot %s of kernel %s\n", l.Boot, l.Kernel)
+	}
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		fmt.Fprintf(&b, "%d %s", r.Seq, r.Status)

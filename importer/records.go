@@ -25,21 +25,18 @@ func readRecords(s *Set, text []byte, _ Options) error {
 		if err != nil {
 			return fmt.Errorf("record %d: %w", n, err)
 		}
-		// A boot that a campaign lost has a line of its own; in a run, lost is a number.
-		var lost struct {
-			Lost struct{ Boot, Kernel string }
-		}
-		if json.Unmarshal(line, &lost) == nil && lost.Lost.Boot != "" {
-			s.note(fmt.Sprintf("boot %s of kernel %s was lost", lost.Lost.Boot, lost.Lost.Kernel))
-			continue
-		}
-		var r record.Run
-		if err := json.Unmarshal(line, &r); err != nil {
+		var l record.Line
+		if err := json.Unmarshal(line, &l); err != nil {
 			return fmt.Errorf("record %d: %w", n, err)
 		}
-		if r.Schema < 1 || r.Schema > record.Schema {
-			return fmt.Errorf("record %d has schema %d: this version reads up to %d", n, r.Schema, record.Schema)
+		if l.Schema < 1 || l.Schema > record.Schema {
+			return fmt.Errorf("record %d has schema %d: this version reads up to %d", n, l.Schema, record.Schema)
 		}
+		if l.Lost != nil {
+			s.Lost = append(s.Lost, *l.Lost)
+			continue
+		}
+		r := *l.Run
 		if r.Status != record.OK && r.Status != record.Failed {
 			return fmt.Errorf("record %d has status %q: it is no run", n, r.Status)
 		}

@@ -74,14 +74,16 @@ func decode[T any](path string, text []byte, schema func(*T) int) (items []T, en
 	return items, end, nil
 }
 
-func readRuns(dir string) (runs []record.Run, end, size int, err error) {
+// readRuns gives what runs.jsonl holds, where its last whole line ends, and how
+// long it is.
+func readRuns(dir string) (all []record.Line, end, size int, err error) {
 	path := filepath.Join(dir, RunsFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, 0, 0, fmt.Errorf("%s: %w", path, cause(err))
 	}
-	runs, end, err = decode(path, text, func(r *record.Run) int { return r.Schema })
-	return runs, end, len(text), err
+	all, end, err = decode(path, text, func(l *record.Line) int { return l.Schema })
+	return all, end, len(text), err
 }
 
 func readWorkers(dir string) (workers []record.Workers, end, size int, err error) {

@@ -17,8 +17,9 @@ type Session struct {
 	Dir         string
 	Environment json.RawMessage
 	Plan        *plan.Plan
-	Runs        []record.Run // as they were run, without their workers
-	Warnings    []string     // what a crash left behind
+	Runs        []record.Run      // as they were run, without their workers
+	Lost        []record.LostBoot // of a campaign
+	Warnings    []string          // what a crash left behind
 }
 
 // Read reads the session in dir, finished or not, whether it is being written
@@ -39,11 +40,17 @@ func Read(dir string) (*Session, error) {
 	if s.Plan, err = plan.Decode(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, PlanFile), err)
 	}
-	runs, end, size, err := readRuns(dir)
+	all, end, size, err := readRuns(dir)
 	if err != nil {
 		return nil, err
 	}
-	s.Runs = runs
+	for _, l := range all {
+		if l.Lost != nil {
+			s.Lost = append(s.Lost, *l.Lost)
+		} else {
+			s.Runs = append(s.Runs, *l.Run)
+		}
+	}
 	if end < size {
 		s.Warnings = append(s.Warnings, torn(RunsFile, size-end))
 	}

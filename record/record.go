@@ -186,28 +186,28 @@ type Run struct {
 	// slices; nil where it had the machine to itself. Slices are then its own.
 	Paired *Paired `json:"paired,omitempty"`
 
-	Start       string     `json:"start"` // RFC 3339, when the first process was started
-	Loop        string     `json:"loop"`  // "closed": the next operation starts when the last has ended; "open": on a schedule (--rate), latency from the intended time
-	WindowS     *float64   `json:"window_s,omitempty"`
-	WarmupS     *float64   `json:"warmup_s,omitempty"`
-	Ops         *uint64    `json:"ops,omitempty"`
-	OpsPerS     *float64   `json:"ops_per_s,omitempty"`
-	OfferedPerS *float64   `json:"offered_ops_per_s,omitempty"` // of an open loop: the rate of its schedule, which OpsPerS falls short of where it is overloaded
-	BytesPerS   *float64   `json:"bytes_per_s,omitempty"`       // payload of the operations, both directions; each byte once
-	Lost        *uint64    `json:"lost,omitempty"`              // messages sent from gate 2 to stop that never came
-	LockTakings *uint64    `json:"user_lock_takings,omitempty"` // times that a profile's server took its own lock, from gate 2 to stop: once an exchange
-	LockWaits   *uint64    `json:"user_lock_waits,omitempty"`   // how many of these takings found it held by another thread
-	Fairness    *float64   `json:"fairness,omitempty"`          // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
-	Shares      *Shares    `json:"shares,omitempty"`
-	Slices      []uint64   `json:"slices,omitempty"`
-	SliceNS     []int64    `json:"slice_ns,omitempty"` // true length of each slice, midpoint to midpoint
-	ScanNS      *int64     `json:"scan_ns,omitempty"`  // the longest reading of all counters
-	StartSkewNS *int64     `json:"start_skew_ns,omitempty"`
-	ReadyNS     *int64     `json:"ready_ns,omitempty"` // from the first spawn until every worker was ready for gate 2
-	ConnectNS   *Spread    `json:"connect_ns,omitempty"`
-	LatencyOf   string     `json:"latency_of,omitempty"` // what each latency is the time of: "a round trip", "connect(2) alone"
-	LatencyNS   *Latency   `json:"latency_ns,omitempty"`
-	Histogram   *Histogram `json:"histogram,omitempty"`
+	Start        string     `json:"start"` // RFC 3339, when the first process was started
+	Loop         string     `json:"loop"`  // "closed": the next operation starts when the last has ended; "open": on a schedule (--rate), latency from the intended time
+	WindowS      *float64   `json:"window_s,omitempty"`
+	WarmupS      *float64   `json:"warmup_s,omitempty"`
+	Ops          *uint64    `json:"ops,omitempty"`
+	OpsPerS      *float64   `json:"ops_per_s,omitempty"`
+	OfferedPerS  *float64   `json:"offered_ops_per_s,omitempty"` // of an open loop: the rate of its schedule, which OpsPerS falls short of where it is overloaded
+	BytesPerS    *float64   `json:"bytes_per_s,omitempty"`       // payload of the operations, both directions; each byte once
+	LostMessages *uint64    `json:"lost_messages,omitempty"`     // messages sent from gate 2 to stop that never came
+	LockTakings  *uint64    `json:"user_lock_takings,omitempty"` // times that a profile's server took its own lock, from gate 2 to stop: once an exchange
+	LockWaits    *uint64    `json:"user_lock_waits,omitempty"`   // how many of these takings found it held by another thread
+	Fairness     *float64   `json:"fairness,omitempty"`          // Jain's index of the clients' operations in the window: 1 all alike, 1/N one has all
+	Shares       *Shares    `json:"shares,omitempty"`
+	Slices       []uint64   `json:"slices,omitempty"`
+	SliceNS      []int64    `json:"slice_ns,omitempty"` // true length of each slice, midpoint to midpoint
+	ScanNS       *int64     `json:"scan_ns,omitempty"`  // the longest reading of all counters
+	StartSkewNS  *int64     `json:"start_skew_ns,omitempty"`
+	ReadyNS      *int64     `json:"ready_ns,omitempty"` // from the first spawn until every worker was ready for gate 2
+	ConnectNS    *Spread    `json:"connect_ns,omitempty"`
+	LatencyOf    string     `json:"latency_of,omitempty"` // what each latency is the time of: "a round trip", "connect(2) alone"
+	LatencyNS    *Latency   `json:"latency_ns,omitempty"`
+	Histogram    *Histogram `json:"histogram,omitempty"`
 
 	CPUNS       *CPU              `json:"cpu_ns,omitempty"`
 	Switches    *Switches         `json:"switches,omitempty"`

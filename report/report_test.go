@@ -212,7 +212,7 @@ func TestWhatFiguresAreOf(t *testing.T) {
 		return r
 	}
 	drops := run("fanin-dgram", "", 0)
-	drops.Lost = ptr(uint64(3))
+	drops.LostMessages = ptr(uint64(3))
 	lock := run("profile:x", "a round trip", 0)
 	lock.LockTakings, lock.LockWaits = ptr(uint64(2000)), ptr(uint64(500))
 	for _, x := range []struct {

@@ -121,8 +121,8 @@ func lost(rows []Row, id identity) string {
 	for _, r := range rows {
 		var most uint64
 		for _, x := range r.OK {
-			if x.Lost != nil {
-				most = max(most, *x.Lost)
+			if x.LostMessages != nil {
+				most = max(most, *x.LostMessages)
 			}
 		}
 		if most > 0 {

@@ -19,7 +19,7 @@ import (
 
 // figures are the names of the run's figures that a failed run has none of.
 var figures = []string{"window_s", "warmup_s", "ops", "ops_per_s", "slices", "scan_ns", "start_skew_ns", "connect_ns",
-	"latency_ns", "histogram", "offered_ops_per_s", "bytes_per_s", "lost", "user_lock_takings", "user_lock_waits", "fairness", "shares", "cpu_ns", "cpu_accounting", "switches", "migrations", "run_delay_ns", "roles", "host"}
+	"latency_ns", "histogram", "offered_ops_per_s", "bytes_per_s", "lost_messages", "user_lock_takings", "user_lock_waits", "fairness", "shares", "cpu_ns", "cpu_accounting", "switches", "migrations", "run_delay_ns", "roles", "host"}
 
 // collectFailed notes who took part in a run that failed.
 func (r *run) collectFailed() {
@@ -381,9 +381,9 @@ func (r *run) messages() {
 	}
 	switch {
 	case w.Operation != pingpong.Message:
-		rec.Missing("lost", "an operation is over when its own message has come")
+		rec.Missing("lost_messages", "an operation is over when its own message has come")
 	case w.ReadersLeave:
-		rec.Missing("lost", "the readers leave first, and what is in the buffer then is nobody's")
+		rec.Missing("lost_messages", "the readers leave first, and what is in the buffer then is nobody's")
 	default:
 		var sent, came uint64
 		for i := range r.workers() {
@@ -394,11 +394,11 @@ func (r *run) messages() {
 			}
 		}
 		if came > sent {
-			rec.Missing("lost", fmt.Sprintf("the counts disagree: %d sent, %d received", sent, came))
+			rec.Missing("lost_messages", fmt.Sprintf("the counts disagree: %d sent, %d received", sent, came))
 			return
 		}
 		lost := sent - came
-		rec.Lost = &lost
+		rec.LostMessages = &lost
 	}
 }
 

@@ -55,8 +55,8 @@ func TestUnderLimits(t *testing.T) {
 				t.Error(r.Error)
 			case x.fails != "" && (r.Status != record.Failed || r.Error.Errno != x.fails):
 				t.Errorf("%s, %v; want %s", r.Status, r.Error, x.fails)
-			case x.fails == "" && r.Lost != nil && *r.Lost != 0:
-				t.Errorf("%d messages were lost", *r.Lost)
+			case x.fails == "" && r.LostMessages != nil && *r.LostMessages != 0:
+				t.Errorf("%d messages were lost", *r.LostMessages)
 			}
 			if tries := x.params["full"]; tries != "" && r.Errors["EAGAIN"]+r.Errors["ENOBUFS"] == 0 {
 				t.Errorf("no sender was refused, with a receiver that holds next to nothing")

@@ -100,8 +100,8 @@ func check(t *testing.T, r *record.Run) {
 			t.Errorf("latency %+v of %d in the histogram", *l, n)
 		}
 	}
-	if r.Lost != nil && *r.Lost != 0 {
-		t.Errorf("%d messages were lost", *r.Lost)
+	if r.LostMessages != nil && *r.LostMessages != 0 {
+		t.Errorf("%d messages were lost", *r.LostMessages)
 	}
 	if f := r.Fairness; f != nil && (*f > 1+1e-9 || *f < 1/float64(r.Cell.Parallel)-1e-9) {
 		t.Errorf("fairness %v of %d clients", *f, r.Cell.Parallel)

@@ -291,11 +291,7 @@ func (f *compareFlags) sources(arg string) (name string, all []compare.Source, e
 			return "", nil, err
 		}
 		for _, s := range sets {
-			src := compare.Source{Name: s.Name, Notes: s.Notes}
-			if src.Runs, err = compare.Where(s.Runs, where); err != nil {
-				return "", nil, err
-			}
-			src.Locks = compare.LocksOf(src.Runs)
+			src := compare.Source{Name: s.Name, Runs: s.Runs, Lost: s.Lost, Notes: s.Notes}
 			if s.Environment != nil {
 				if src.Environment, err = compare.Flatten(s.Environment); err != nil {
 					return "", nil, fmt.Errorf("%s: %w", p, err)
@@ -303,6 +299,12 @@ func (f *compareFlags) sources(arg string) (name string, all []compare.Source, e
 			}
 			all = append(all, src)
 		}
+	}
+	if all, err = compare.Only(all, where); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", arg, err)
+	}
+	for i := range all {
+		all[i].Locks = compare.LocksOf(all[i].Runs)
 	}
 	if name == "" {
 		name = strings.Join(paths, ",")
