@@ -163,7 +163,7 @@ func (r *run) worker(i int) record.Worker {
 	a, b := &slot.Open, &slot.Close
 	if a.Taken == 0 || b.Taken == 0 {
 		const why = "starved: it reached no operation's end to take its own snapshot at window open and close"
-		for _, name := range []string{"window_ns", "snapshot_ops", "switches", "cpu_ns", "run_delay_ns", "blocked_ns", "minor_faults", "cpu_seen"} {
+		for _, name := range []string{"window_ns", "snapshot_ops", "switches", "cpu_ns", "on_cpu_ns", "run_delay_ns", "blocked_ns", "minor_faults", "major_faults", "cpu_seen"} {
 			w.Missing(name, why)
 		}
 		return w
@@ -171,7 +171,7 @@ func (r *run) worker(i int) record.Worker {
 	w.WindowNS = b.TimeNS - a.TimeNS
 	w.SnapshotOps = b.Ops - a.Ops
 	if r.model(w.Role) == "goroutine" {
-		for _, name := range []string{"switches", "cpu_ns", "run_delay_ns", "blocked_ns", "minor_faults"} {
+		for _, name := range []string{"switches", "cpu_ns", "on_cpu_ns", "run_delay_ns", "blocked_ns", "minor_faults", "major_faults"} {
 			w.Missing(name, goroutineWhy)
 		}
 		return w

@@ -47,6 +47,7 @@ func (r *run) host() {
 	for _, w := range rec.Workers {
 		if w.MinorFaults == nil || w.MajorFaults == nil {
 			rec.Missing("host.minor_faults", w.Role+": "+w.Unavailable["minor_faults"])
+			rec.Missing("host.major_faults", w.Role+": "+w.Unavailable["major_faults"])
 			whole = false
 			break
 		}

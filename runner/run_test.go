@@ -145,7 +145,7 @@ func check(t *testing.T, r *record.Run) {
 // slices, whose name must be under unavailable.
 func absent(t *testing.T, what string, v reflect.Value, reasons map[string]string) {
 	t.Helper()
-	optional := []string{"error", "errors", "warnings", "unavailable", "workers", "slice_ns", "major_faults", "on_cpu_ns", "roles", "locks", "instruments", "sched", "paired", "idle_latency_us", "counters", "switch_causes", "effective"}
+	optional := []string{"error", "errors", "warnings", "unavailable", "workers", "slice_ns", "roles", "locks", "instruments", "sched", "paired", "idle_latency_us", "counters", "switch_causes", "effective"}
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		f := v.Field(i)
