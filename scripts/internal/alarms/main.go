@@ -2,7 +2,7 @@
 // verdict errs: sessions against themselves, where nothing may be found, and
 // against a server with more work, where it has to be.
 //
-//	alarms -udsbench FILE [-times N] [-only ab-self,slow,paired] [-dir DIR]
+//	alarms -udsbench FILE [-times N] [-runs N] [-only ab-self,slow,paired]
 //
 // The exit status is 1 where more than one in twenty sessions against
 // themselves raise an alarm, or too few slow-downs are found (16 in 20 of what
@@ -51,6 +51,7 @@ func (v verdict) moved() bool { return v.P < 0.05 && (v.CI[0] > 1 || v.CI[1] < 1
 type trial struct {
 	exe, dir string
 	times    int
+	runs     int // of each cell and side, of the quick suite
 	failed   bool
 }
 
@@ -122,7 +123,7 @@ func (t *trial) share(n int) int { return n * t.times / 20 }
 func (t *trial) abSelf() error {
 	alarms, words := 0, map[string]int{}
 	for i := range t.times {
-		s, err := t.session("--suite", "quick", "--ab-self", "--runs", "6", "--seed", strconv.Itoa(i+1))
+		s, err := t.session("--suite", "quick", "--ab-self", "--runs", strconv.Itoa(t.runs), "--seed", strconv.Itoa(i+1))
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (t *trial) abSelf() error {
 			fmt.Printf("        alarm in repetition %d: %+v\n", i+1, all)
 		}
 	}
-	t.check(alarms <= max(1, t.share(1)), "quick suite against itself, whole runs: %d alarms in %d (words of cells: %v)", alarms, t.times, words)
+	t.check(alarms <= max(1, t.share(1)), "quick suite against itself, %d whole runs a side: %d alarms in %d (words of cells: %v)", t.runs, alarms, t.times, words)
 	return nil
 }
 
@@ -257,6 +258,7 @@ func (t *trial) paired() error {
 func main() {
 	exe := flag.String("udsbench", "", "the udsbench binary")
 	times := flag.Int("times", 20, "repetitions")
+	runs := flag.Int("runs", 6, "runs of each cell of the quick suite, a side")
 	only := flag.String("only", "ab-self,slow,paired", "what to count")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "udsbench-alarms-")
@@ -264,7 +266,7 @@ func main() {
 		defer os.RemoveAll(dir)
 		err = os.WriteFile(filepath.Join(dir, "echo.profile"), []byte(echo), 0o600)
 	}
-	t := &trial{exe: *exe, dir: dir, times: *times}
+	t := &trial{exe: *exe, dir: dir, times: *times, runs: *runs}
 	for _, name := range strings.Split(*only, ",") {
 		part := map[string]func() error{"ab-self": t.abSelf, "slow": t.slow, "paired": t.paired}[name]
 		if part == nil {
