@@ -53,6 +53,9 @@ func (s *Settings) Set(flag, value string) (err error) {
 	case "seed":
 		s.Seed, err = unsigned(flag, value, 0)
 	case "paired":
+		if value == "" {
+			return &UsageError{flag, value, "is given and empty: name a flag or nothing, or leave it out"}
+		}
 		s.Paired = value
 	case "idle-latency":
 		var n int

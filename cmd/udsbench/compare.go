@@ -248,7 +248,7 @@ func (f *compareFlags) input() (compare.Input, error) {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v < 1) {
-		return in, fmt.Errorf("--threshold %s: give a share under 1, as 2%% or 0.02", f.threshold)
+		return in, fmt.Errorf("--threshold %s: give a share from 0 to under 1, as 2%% or 0.02", f.threshold)
 	}
 	in.Threshold = v
 	if f.discard != "auto" {

@@ -180,6 +180,12 @@ func TestClosedOutput(t *testing.T) {
 			t.Errorf("%s: no session: %v", x.name, r)
 		}
 	}
+	for _, command := range []string{"list", "topology", "export --to csv full"} {
+		r := finish(t, exec.Command("sh", "-c", binary+" "+command+" >/dev/full; exit $?"), home)
+		if r.status != 1 || !strings.Contains(r.err, "standard output: ") {
+			t.Errorf("%s: want status 1\n%v", command, r)
+		}
+	}
 	r := finish(t, exec.Command("sh", "-c", binary+" list >&-; exit $?"), home)
 	if r.status != 1 || !strings.Contains(r.err, "standard output: it is closed") {
 		t.Error(r)

@@ -75,7 +75,7 @@ func run(args []string) int {
 	}
 	root.SetOut(out)
 	err := root.ExecuteContext(ctx)
-	if err == nil && out.err != nil {
+	if out.err != nil && (err == nil || err == out.err) {
 		err = &exitError{exitFailed, fmt.Errorf("standard output: %w", out.err)}
 	}
 	if err == nil {
