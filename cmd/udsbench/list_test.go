@@ -162,7 +162,7 @@ func TestLockingHasEveryTwin(t *testing.T) {
 // place of a standard output that was closed; what was measured is kept.
 func TestClosedOutput(t *testing.T) {
 	home := tempDir(t)
-	const run = ` run --workload pingpong --runs 1 --window 50ms --warmup 10ms --out `
+	const run = ` run --workload pingpong --runs 1 --ops 1000 --out `
 	for _, x := range []struct {
 		name, script string
 		status       int
