@@ -35,6 +35,15 @@ type Attribution struct {
 	Text       string      `json:"text"`
 }
 
+// rows says the conditions for a person, a line each.
+func (a Attribution) rows() [][]string {
+	rows := [][]string{{"what it takes", "holds", "seen"}}
+	for _, c := range a.Conditions {
+		rows = append(rows, []string{c.Name, string(c.Holds), c.Text})
+	}
+	return rows
+}
+
 // lockNames says scopes in words.
 var lockNames = map[string]string{
 	"socket":      "the socket lock",

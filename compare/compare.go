@@ -77,6 +77,9 @@ type Cell struct {
 	Components    Components
 	Need          *Need // where undecided
 	Reasons       []Reason
+
+	logs  []float64  // of the ratios, where they are pairs
+	split *TimeSplit // nil where it did not move, or the records do not have it
 }
 
 // Reason is one thing that the data say about why a cell moved.
@@ -100,11 +103,13 @@ func Compare(in Input) (*Result, error) {
 	if in.Metrics == nil {
 		in.Metrics = []series.Metric{series.Throughput}
 	}
+	follow, said := followers(in.Sides, in.Factors)
+	in.Factors = slices.Concat(in.Factors, follow)
 	r := &Result{Input: in}
 	for _, s := range in.Sides {
 		r.Sides = append(r.Sides, s.Name)
 	}
-	r.Notes = notes(in.Sides)
+	r.Notes = append(notes(in.Sides), said...)
 	for _, after := range in.Sides[1:] {
 		p, err := compareTwo(in, in.Sides[0], after, r)
 		if err != nil {
@@ -228,7 +233,10 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 			c.measure()
 			cells = append(cells, c)
 		}
-		slices.SortStableFunc(cells, func(a, b *Cell) int { return inOrderOf(a.Cell, b.Cell) })
+		last := boundToParallel(cells)
+		slices.SortStableFunc(cells, func(a, b *Cell) int {
+			return cmp.Or(inOrderOf(blank(a.Cell, last), blank(b.Cell, last)), inOrderOf(a.Cell, b.Cell))
+		})
 		for _, c := range cells {
 			c.Number = 1 + r.count() + len(p.Cells)
 			p.Cells = append(p.Cells, c)
@@ -241,7 +249,7 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 }
 
 // inOrderOf sorts cells by their fields, numbers as numbers, so that a sweep
-// over parallel reads down the table.
+// over parallel reads down the table. What changes with it has no say in that.
 func inOrderOf(a, b record.Cell) int {
 	fa, fb := plan.Fields(a), plan.Fields(b)
 	for i := range min(len(fa), len(fb)) {
@@ -382,6 +390,9 @@ func (c *Cell) measure() {
 	if ps, ok := pairUp(c.Before, c.After); ok && ordered && c.Pair.together {
 		c.Diff, c.Rank = ps.test()
 		c.Ratio = math.Exp(c.Diff.Log)
+		for i := range ps.before {
+			c.logs = append(c.logs, ps.after[i]-ps.before[i])
+		}
 	} else {
 		c.Diff = Welch(before, after, ordered)
 		if len(before) > 1 && len(after) > 1 {
@@ -421,14 +432,14 @@ func (r *Result) judge() {
 		}
 		c.Adjusted, c.Tests = adjusted[i], tests
 		var note string
-		c.Verdict, note = decide(c.Diff, c.Adjusted, r.Input.Threshold, c.Metric.LowerIsBetter)
+		c.Verdict, note = decide(c.Diff, c.Adjusted, r.Input.Threshold, c.Metric)
 		c.say(note)
 		if c.Verdict == Undecided {
 			c.need(r.Input.Threshold)
 		}
 		c.say(c.Pair.Only)
 		if c.Trimmed != nil && c.Diff != nil {
-			word, _ := decide(c.Trimmed, c.Trimmed.P*float64(tests), r.Input.Threshold, c.Metric.LowerIsBetter)
+			word, _ := decide(c.Trimmed, c.Trimmed.P*float64(tests), r.Input.Threshold, c.Metric)
 			if word != c.Verdict {
 				c.say(fmt.Sprintf("%s without %s", word, plural(c.Outliers, "outlier")))
 			}

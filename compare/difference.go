@@ -20,6 +20,8 @@ type Difference struct {
 	P      float64 // two-sided
 	Paired bool    // by block, else Welch's
 	N      [2]int  // units before and after; pairs where Paired
+
+	sets bool // the pairs are sets of processes whose levels took turns
 }
 
 // Ratio gives after/before and its interval.

@@ -19,6 +19,8 @@ type Effect struct {
 	Log         float64     // of the ratio, on the average
 	Least, Most *Cell       // the cells in which the level did least and most for the figure
 	Only        string      // "this boot only", or ""
+
+	factors []string // fields that no cell is told by
 }
 
 // Effects gives the main effects of one factor from its comparison.
@@ -27,6 +29,7 @@ func Effects(factor string, r *Result) []Effect {
 	for _, p := range r.Pairs {
 		for _, m := range r.Input.Metrics {
 			if e, ok := effect(factor, p, m); ok {
+				e.factors = r.Input.Factors
 				all = append(all, e)
 			}
 		}

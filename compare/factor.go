@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 type Source struct {
 	Name        string
 	Runs        []record.Run
+	Cells       []record.Cell // in the order in which they were asked for; nil: that of the runs
 	Lost        []record.LostBoot
 	Environment Environment // nil where there is none
 	Notes       []string
@@ -59,8 +62,7 @@ func blank(c record.Cell, names []string) record.Cell {
 		case "workload":
 			c.Workload = ""
 		case "transport":
-			// An address follows the transport: tcp has no path.
-			c.Transport, c.Address = "", ""
+			c.Transport = ""
 		case "address":
 			c.Address = ""
 		case "parallel":
@@ -98,6 +100,43 @@ func Where(runs []record.Run, want map[string][]string) ([]record.Run, error) {
 		return nil, err
 	}
 	return kept[0].Runs, nil
+}
+
+// follow gives what workloads fill in by another field's value: tcp has no
+// path, and a server is of its client's model unless it is told one.
+var follow = map[string][]string{
+	"transport": {"address"},
+	"model":     {"server-model"},
+	"workload":  {"address", "server-model", "one-process", "response"},
+}
+
+// followers gives the fields that differ with a factor, each having one value
+// at each of the factor's: they are no reason not to compare its levels.
+func followers(sides []Side, factors []string) (all, notes []string) {
+	for _, factor := range factors {
+		for _, name := range follow[strings.ReplaceAll(factor, "_", "-")] {
+			at, values := map[string]string{}, map[string]bool{}
+			var each []string
+			one := !slices.Contains(factors, name)
+			for _, s := range sides {
+				for i := range s.Runs {
+					level, _ := field(s.Runs[i].Cell, factor)
+					v, _ := field(s.Runs[i].Cell, name)
+					was, seen := at[level]
+					one = one && (!seen || was == v)
+					if !seen {
+						each = append(each, v+" with "+level)
+					}
+					at[level], values[v] = v, true
+				}
+			}
+			if one && len(values) > 1 && !slices.Contains(all, name) {
+				all = append(all, name)
+				notes = append(notes, fmt.Sprintf("%s differs with %s: %s", name, factor, strings.Join(each, ", ")))
+			}
+		}
+	}
+	return all, notes
 }
 
 // Only keeps of all sources the runs whose cells have, for every name, one of
@@ -177,12 +216,18 @@ func PairedFactor(sources []Source) string {
 	return ""
 }
 
-// Levels gives the values of a factor in the order in which they appear:
-// those of a field of the cell where any run has it, else those of the
-// environment.
+// Levels gives the values of a factor that runs have, numbers ascending, others
+// in the order in which they were asked for: those of a field of the cell where
+// any run has it, else those of the environment.
 func Levels(sources []Source, factor string) []string {
 	var levels []string
 	for _, src := range sources {
+		for _, c := range src.Cells {
+			v, ok := field(c, factor)
+			if ok && !slices.Contains(levels, v) && slices.ContainsFunc(src.Runs, func(r record.Run) bool { own, _ := field(r.Cell, factor); return own == v }) {
+				levels = append(levels, v)
+			}
+		}
 		for i := range src.Runs {
 			if v, ok := level(src, &src.Runs[i], factor); ok && !slices.Contains(levels, v) {
 				levels = append(levels, v)
@@ -192,6 +237,18 @@ func Levels(sources []Source, factor string) []string {
 			levels = append(levels, v)
 		}
 	}
+	numbers := map[string]int{}
+	for _, l := range levels {
+		n, err := strconv.Atoi(l)
+		if err != nil {
+			n, err = plan.Size(factor, l, 0, math.MaxInt)
+		}
+		if err != nil {
+			return levels
+		}
+		numbers[l] = n
+	}
+	slices.SortStableFunc(levels, func(a, b string) int { return cmp.Compare(numbers[a], numbers[b]) })
 	return levels
 }
 
@@ -218,8 +275,7 @@ func level(src Source, r *record.Run, factor string) (string, bool) {
 }
 
 // Split makes one side of each level of a factor. levels gives their order,
-// the first being what the others are set against; nil takes the order in
-// which they appear (numbers ascending).
+// the first being what the others are set against; nil takes that of Levels.
 func Split(sources []Source, factor string, levels []string) ([]Side, error) {
 	have := Levels(sources, factor)
 	if len(have) == 0 {
@@ -227,13 +283,6 @@ func Split(sources []Source, factor string, levels []string) ([]Side, error) {
 	}
 	if levels == nil {
 		levels = have
-		if _, err := strconv.Atoi(have[0]); err == nil {
-			slices.SortStableFunc(levels, func(a, b string) int {
-				x, _ := strconv.Atoi(a)
-				y, _ := strconv.Atoi(b)
-				return x - y
-			})
-		}
 	}
 	if len(levels) < 2 {
 		return nil, fmt.Errorf("--factor %s: it is %s everywhere: there is nothing to set it against", factor, levels[0])

@@ -27,9 +27,6 @@ func newNames(cells []*Cell, factors []string) names {
 	}
 	var n names
 	isFactor := func(name string) bool {
-		if name == "address" && slices.Contains(factors, "transport") {
-			return true // it follows the transport
-		}
 		return slices.Contains(factors, name) || slices.Contains(factors, strings.ReplaceAll(name, "-", "_"))
 	}
 	n.constant, n.varying = plan.Varying(plain)
@@ -69,6 +66,46 @@ func (n names) shared() string {
 		parts = append(parts, f.Name+" "+f.Value)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// meaning says what the figures of a metric are, and which of them are good.
+func meaning(m series.Metric, cells []*Cell) string {
+	if !m.LowerIsBetter {
+		return "operations a second, higher is better"
+	}
+	what := m.Name
+	if m.Name == "mean" {
+		what = "the mean"
+	}
+	var of []string
+	by := map[string][]string{}
+	for _, c := range cells {
+		for _, s := range []*Sample{c.Before, c.After} {
+			for _, u := range s.Units {
+				text := u.Points[0].Run.LatencyOf
+				if text == "" {
+					text = "an operation" // of an imported run, or a session from before it was said
+				}
+				if by[text] == nil {
+					of = append(of, text)
+				}
+				if !slices.Contains(by[text], c.Cell.Workload) {
+					by[text] = append(by[text], c.Cell.Workload)
+				}
+			}
+		}
+	}
+	switch len(of) {
+	case 0:
+		return what + " of latency, lower is better: slower is a longer time"
+	case 1:
+		return fmt.Sprintf("%s of the time of %s, lower is better: slower is a longer time", what, of[0])
+	}
+	var each []string
+	for _, text := range of {
+		each = append(each, strings.Join(by[text], ", ")+": "+text)
+	}
+	return fmt.Sprintf("%s of the time of (%s), lower is better: slower is a longer time", what, strings.Join(each, "; "))
 }
 
 // figure writes a value of a metric for a table: operations a second whole

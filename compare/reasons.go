@@ -18,8 +18,8 @@ func (p *Pair) reason(in Input, before, after Side) {
 	}
 	for _, c := range p.Cells {
 		if c.Verdict.Moved() {
-			if t := timeSplit(c, before, after); t != nil {
-				c.Reasons = append(c.Reasons, t.reason())
+			if c.split = timeSplit(c, before, after); c.split != nil {
+				c.Reasons = append(c.Reasons, c.split.reason())
 			}
 		}
 	}

@@ -95,18 +95,14 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
-// roles makes a record whose parts are known: two roles of n workers.
+// roles makes a record whose parts are known: two roles of ten workers.
 func roles(r *record.Run, user, system, delay, wall float64) {
 	const ops = 1000
-	window := wall / 2 * ops / 1e9 / 10 // ten workers a role share the operations
+	window := wall / 2 * ops / 1e9 / 10 // the workers of a role share the operations
 	r.WindowS = &window
-	d := int64(delay / 2 * ops)
-	one := record.Role{Processes: 10, Workers: 10, Ops: ops, CPUNS: &record.CPU{User: int64(user / 2 * ops), System: int64(system / 2 * ops)}, RunDelayNS: &d}
-	if r.Seq%2 == 1 { // newer records say it themselves; the sums then count no more
-		w, asleep := int64(wall/2*ops), int64((wall-user-system-delay)/2*ops)
-		one.Time = &record.Time{Ops: ops, WallNS: w, OnNS: int64((user + system) / 2 * ops), RunnableNS: &d, BlockedNS: &asleep}
-		one.Workers, one.RunDelayNS = 1, nil
-	}
+	d, w, asleep := int64(delay/2*ops), int64(wall/2*ops), int64((wall-user-system-delay)/2*ops)
+	one := record.Role{Processes: 10, Workers: 10, Ops: ops, CPUNS: &record.CPU{User: int64(user / 2 * ops), System: int64(system / 2 * ops)}}
+	one.Time = &record.Time{Ops: ops, WallNS: w, OnNS: int64((user + system) / 2 * ops), RunnableNS: &d, BlockedNS: &asleep}
 	r.Roles = map[string]record.Role{record.Client: one, record.Server: one}
 }
 
@@ -137,9 +133,6 @@ func TestTimeIsSplit(t *testing.T) {
 		if p.Lo-20 > want[p.Name] || p.Hi+20 < want[p.Name] || math.Abs(p.Change-want[p.Name]) > 200 {
 			t.Errorf("%s: %+v, want a change of %g", p.Name, p, want[p.Name])
 		}
-	}
-	if !slices.ContainsFunc(a.Runs, func(r record.Run) bool { return r.Roles[record.Client].Time != nil }) {
-		t.Error("no record had its own times")
 	}
 	// With the sampled split of most kernels and few ticks, user and system are withheld.
 	a.Environments, b.Environments = []Environment{{"sched.cpu_accounting": "tick", "clock.hz": "100"}}, nil
@@ -363,5 +356,77 @@ func TestSelf(t *testing.T) {
 	}
 	if _, err := Self(Side{Name: "a", Runs: campaign(1, "a", 1, 3, cells, flat)}, in, 10, 1); err == nil {
 		t.Error("three runs were split into halves")
+	}
+}
+
+// Of runs that took turns the time is that of their turns, on CPU and off; their
+// waits reach into the turns of others, and nothing is said of them. Each set is
+// a pair: what one set has more than another, in both its levels, falls out.
+func TestTimeOfTurns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	var runs []record.Run
+	for set := range 6 {
+		slow := math.Exp(0.5 * rng.NormFloat64()) // the set's own: 50 %
+		for n, model := range []string{"process", "thread"} {
+			on := []float64{2000, 1500}[n]
+			c := cell("pingpong", "unix-stream", 10)
+			c.Model = model
+			r := record.Run{Session: "s", Boot: "b", Seq: 2*set + n, Block: set, Kind: record.Timed, Status: record.OK, Cell: c,
+				Paired: &record.Paired{Factor: "model", Level: model, Levels: 2, Rounds: 20}, Accounting: &record.Accounting{Mode: "gen"}}
+			const turns, more = 20000, 200 // operations in its own turns, and ended in others'
+			wall, rate := 0.0, 0.0
+			for range 20 {
+				ns := 10e6 * slow
+				r.Slices, r.SliceNS = append(r.Slices, uint64(turns/20*(1+0.3*float64(n)))), append(r.SliceNS, int64(ns))
+				wall += ns
+			}
+			ops := uint64(turns * (1 + 0.3*float64(n)))
+			rate = float64(ops) / wall * 1e9
+			window := wall / 1e9
+			delay := int64(20 * wall) // longer than all of its turns: parked, and not by choice
+			cpu := on / 2 * float64(ops+more) * slow
+			one := record.Role{Workers: 10, Ops: ops + more, CPUNS: &record.CPU{System: int64(cpu)}, RunDelayNS: &delay}
+			r.Ops, r.OpsPerS, r.WindowS = &ops, &rate, &window
+			r.Roles = map[string]record.Role{record.Client: one, record.Server: one}
+			runs = append(runs, r)
+		}
+	}
+	sides, err := Split([]Source{{Runs: runs}}, "model", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Compare(Input{Sides: sides, Threshold: 0.02, Factors: []string{"model"}, Together: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Cells()[0]
+	if c.Verdict != Faster || c.split == nil {
+		t.Fatalf("%s, %+v", c.Verdict, c.split)
+	}
+	parts := map[string]Part{}
+	for _, p := range c.split.Parts {
+		parts[p.Name] = p
+	}
+	if _, ok := parts[runnable]; ok {
+		t.Errorf("waiting is said: %+v", parts)
+	}
+	if _, ok := parts[asleep]; ok || len(c.split.Withheld) != 1 || !strings.Contains(c.split.Withheld[0], inOtherTurns) {
+		t.Errorf("asleep is said, or it is not said why it is not: %+v", c.split)
+	}
+	for _, of := range []func(Part) float64{func(p Part) float64 { return p.Before }, func(p Part) float64 { return p.After }, func(p Part) float64 { return p.Change }} {
+		if whole, sum := of(parts[wall]), of(parts[onCPU])+of(parts[offCPU]); math.Abs(whole-sum) > 1e-6*math.Abs(whole) {
+			t.Errorf("on and off CPU make %g, wall is %g", sum, whole)
+		}
+	}
+	if p := parts[onCPU]; p.Change > -400 || p.Hi > 0 || math.Abs(p.After/p.Before-0.75) > 1e-3 {
+		t.Errorf("on CPU: %+v, want a quarter less", p)
+	}
+	// The wall time is that of a rate of operations in their own turns.
+	var want float64
+	for i := 0; i < len(runs); i += 2 {
+		want += 20 * 1e9 / *runs[i].OpsPerS / 6
+	}
+	if p := parts[wall]; math.Abs(p.Before/want-1) > 1e-6 {
+		t.Errorf("wall %g, by the rates %g", p.Before, want)
 	}
 }

@@ -63,6 +63,9 @@ type discard func(*series.Series) int
 // start-up, the lower median of those of its series. What is not common to most
 // cells is then kept.
 func discardOf(asked int, unit string, all []*series.Series) discard {
+	if asked == series.Auto && takeTurns(all) {
+		return func(*series.Series) int { return 0 } // sets are made anew each time, and have no start-up
+	}
 	if asked != series.Auto || unit == UnitBoot {
 		return func(s *series.Series) int { return len(s.Points) - len(s.Keep(asked)) }
 	}
@@ -80,6 +83,16 @@ func discardOf(asked int, unit string, all []*series.Series) discard {
 		slices.Sort(all)
 		return len(s.Points) - len(s.Keep(all[(len(all)-1)/2]))
 	}
+}
+
+// takeTurns reports whether the runs of series took turns in short slices.
+func takeTurns(all []*series.Series) bool {
+	for _, s := range all {
+		for _, p := range s.Points {
+			return p.Run.Paired != nil
+		}
+	}
+	return false
 }
 
 // sampleOf makes the units of one cell's series (one for each boot).
@@ -207,42 +220,56 @@ type pairs struct {
 	sets          bool // each pair is one set of processes whose levels took turns
 }
 
+// inPlaces gives the runs of both samples by where they stood, those places
+// alone that have runs of both.
+func inPlaces(before, after *Sample) (b, a [][]series.Point) {
+	m1, order := byPlace(before)
+	m2, _ := byPlace(after)
+	for _, k := range order {
+		if m2[k] != nil {
+			b, a = append(b, m1[k]), append(a, m2[k])
+		}
+	}
+	return b, a
+}
+
+func byPlace(s *Sample) (map[place][]series.Point, []place) {
+	m := map[place][]series.Point{}
+	var order []place
+	for _, u := range s.Units {
+		for _, p := range u.Points {
+			k := place{p.Run.Session, p.Run.Boot, p.Run.Block}
+			if m[k] == nil {
+				order = append(order, k)
+			}
+			m[k] = append(m[k], p)
+		}
+	}
+	return m, order
+}
+
 // pairUp pairs both samples by block, where they were run in blocks together: at
 // least two blocks, and most runs of both sides in them. Several runs of a side
 // in one block are averaged. Of levels that took turns in short slices, each
 // pair is the median ratio within their rounds, against 0.
 func pairUp(before, after *Sample) (p pairs, ok bool) {
-	group := func(s *Sample) (map[place][]series.Point, []place) {
-		m := map[place][]series.Point{}
-		var order []place
-		for _, u := range s.Units {
-			for _, p := range u.Points {
-				k := place{p.Run.Session, p.Run.Boot, p.Run.Block}
-				if m[k] == nil {
-					order = append(order, k)
-				}
-				m[k] = append(m[k], p)
-			}
-		}
-		return m, order
-	}
-	m1, order := group(before)
-	m2, order2 := group(after)
-	for _, k := range order {
-		if m2[k] == nil {
-			continue
-		}
-		r1, r2 := m1[k][0].Run, m2[k][0].Run
-		if r1.Paired != nil && r2.Paired != nil && len(m1[k]) == 1 && len(m2[k]) == 1 {
+	_, order := byPlace(before)
+	_, order2 := byPlace(after)
+	m1, m2 := inPlaces(before, after)
+	for i := range m1 {
+		r1, r2 := m1[i][0].Run, m2[i][0].Run
+		if r1.Paired != nil && r2.Paired != nil && len(m1[i]) == 1 && len(m2[i]) == 1 {
 			if log, ok := setRatio([]*record.Run{r1, r2}, r1.Paired.Level, r2.Paired.Level); ok {
 				p.before, p.after, p.sets = append(p.before, 0), append(p.after, log), true
 			}
 			continue
 		}
-		p.before = append(p.before, Unit{Points: m1[k]}.logMean())
-		p.after = append(p.after, Unit{Points: m2[k]}.logMean())
+		p.before = append(p.before, Unit{Points: m1[i]}.logMean())
+		p.after = append(p.after, Unit{Points: m2[i]}.logMean())
 	}
-	ok = len(p.before) >= 2 && 5*len(p.before) >= 4*max(len(order), len(order2))
+	// What came from other programs has no blocks: one file is no block.
+	inBlocks := slices.ContainsFunc(order, func(k place) bool { return k.boot != "" || k.block > 0 })
+	ok = inBlocks && len(p.before) >= 2 && 5*len(p.before) >= 4*max(len(order), len(order2))
 	return p, ok
 }
 
@@ -255,7 +282,9 @@ func (u Unit) logMean() float64 {
 // test gives the t and the rank test of the pairs. Sets are made anew each
 // time, so that nothing carries over from one to the next.
 func (p pairs) test() (*Difference, float64) {
-	return Pairs(p.before, p.after, !p.sets), SignedRank(p.before, p.after)
+	d := Pairs(p.before, p.after, !p.sets)
+	d.sets = p.sets
+	return d, SignedRank(p.before, p.after)
 }
 
 func plural(n int, what string) string {

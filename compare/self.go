@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"udsbench/layout"
 	"udsbench/series"
 )
 
@@ -121,7 +122,7 @@ func (r *SelfResult) split(logs [][]float64, rng *rand.Rand) {
 			if ds[i] == nil {
 				continue
 			}
-			if v, _ := decide(ds[i], p, r.Input.Threshold, false); v.Moved() {
+			if v, _ := decide(ds[i], p, r.Input.Threshold, r.Cells[i].Cell.Metric); v.Moved() {
 				r.Cells[i].Alarms++
 				alarm = true
 			}
@@ -176,7 +177,7 @@ func quantileOf(xs []float64, q float64) float64 {
 }
 
 // WriteTable prints the result for a person.
-func (r *SelfResult) WriteTable(w io.Writer) error {
+func (r *SelfResult) WriteTable(w io.Writer, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "against itself: %d random splits into halves, %s as units, threshold %s\n", r.Splits, r.Unit+"s", percent(r.Input.Threshold))
 	rate := float64(r.Alarms) / float64(r.Splits)
@@ -191,7 +192,8 @@ func (r *SelfResult) WriteTable(w io.Writer) error {
 	}
 	n := newNames(cells, nil)
 	if s := n.shared(); s != "" {
-		fmt.Fprintf(&b, "every cell: %s\n\n", s)
+		layout.Paragraph(&b, width, "every cell: ", s)
+		b.WriteByte('\n')
 	}
 	rows := [][]string{append(append([]string{"#"}, n.varying...), "metric", r.Unit+"s", "false alarms", "found: half a side", "found: two sessions like it")}
 	for _, c := range r.Cells {
@@ -204,7 +206,7 @@ func (r *SelfResult) WriteTable(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	align(&b, rows)
+	layout.Columns(&b, width, "", rows)
 	b.WriteString("\nfound: the smallest slow-down that would have been called slower with 90 % probability, all cells being looked at")
 	if r.Unit == UnitRun {
 		b.WriteString(";\nruns of one boot: between two boots, or with a drift between two sessions, it takes more")

@@ -7,58 +7,56 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"udsbench/layout"
 	"udsbench/series"
 )
 
-// WriteTable prints the result for a person who knows no statistics.
-func (r *Result) WriteTable(w io.Writer) error {
+// WriteTable prints the result for a person who knows no statistics, no wider
+// than width columns where that can be.
+func (r *Result) WriteTable(w io.Writer, width int) error {
 	var b strings.Builder
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
+		layout.Paragraph(&b, width, "note: ", n)
 	}
 	for _, t := range r.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", t)
+		layout.Paragraph(&b, width, "warning: ", t)
 	}
 	for i, p := range r.Pairs {
 		if i > 0 || b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		for _, m := range r.Input.Metrics {
-			r.table(&b, p, m)
+		for j, m := range r.Input.Metrics {
+			if j > 0 {
+				b.WriteByte('\n')
+			}
+			r.table(&b, width, p, m)
 		}
-		r.why(&b, p)
+		r.why(&b, width, p)
 	}
-	b.WriteString("\n" + r.Summary() + "\n")
+	b.WriteByte('\n')
+	layout.Paragraph(&b, width, "", r.Summary())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (r *Result) table(b *strings.Builder, p *Pair, m series.Metric) {
+func (r *Result) table(b *strings.Builder, width int, p *Pair, m series.Metric) {
 	var cells []*Cell
 	for _, c := range p.Cells {
 		if c.Metric.Name == m.Name {
 			cells = append(cells, c)
 		}
 	}
-	better := "higher is better"
-	if m.LowerIsBetter {
-		better = "lower is better"
-	}
-	what := "operations a second"
-	if m.Name != series.Throughput.Name {
-		what = m.Name + " of latency"
-	}
-	fmt.Fprintf(b, "before: %s (%s)\nafter:  %s (%s)\n%s, %s", p.Before, size(cells, func(c *Cell) *Sample { return c.Before }, p.lost[0]),
-		p.After, size(cells, func(c *Cell) *Sample { return c.After }, p.lost[1]), what, better)
+	layout.Paragraph(b, width, "before: ", fmt.Sprintf("%s (%s)", p.Before, size(cells, func(c *Cell) *Sample { return c.Before }, p.lost[0])))
+	layout.Paragraph(b, width, "after:  ", fmt.Sprintf("%s (%s)", p.After, size(cells, func(c *Cell) *Sample { return c.After }, p.lost[1])))
+	what := meaning(m, cells)
 	if p.Only != "" {
-		fmt.Fprintf(b, "; what is said holds for %s", p.Only)
+		what += "; what is said holds for " + p.Only
 	}
-	b.WriteByte('\n')
+	layout.Paragraph(b, width, "", what)
 	n := newNames(cells, r.Input.Factors)
 	if s := n.shared(); s != "" {
-		fmt.Fprintf(b, "every cell: %s\n", s)
+		layout.Paragraph(b, width, "every cell: ", s)
 	}
 	first := true
 	for _, c := range r.Confounders {
@@ -67,13 +65,12 @@ func (r *Result) table(b *strings.Builder, p *Pair, m series.Metric) {
 				b.WriteString("differs besides what is meant to:\n")
 				first = false
 			}
-			fmt.Fprintf(b, "  %s\n", c.Text)
+			layout.Paragraph(b, width, "  ", c.Text)
 		}
 	}
 	b.WriteByte('\n')
-	var rows [][]string
 	header := append([]string{"#"}, n.varying...)
-	rows = append(rows, append(header, "before", "after", "change", "between (95 % sure)", "verdict"))
+	rows := [][]string{append(header, "before", "after", "change", "between (95 % sure)", "verdict")}
 	for _, c := range cells {
 		row := append([]string{strconv.Itoa(c.Number)}, n.values(c)...)
 		ratio := "-"
@@ -82,7 +79,7 @@ func (r *Result) table(b *strings.Builder, p *Pair, m series.Metric) {
 		}
 		rows = append(rows, append(row, figure(c.Before.center(), m.Unit), figure(c.After.center(), m.Unit), ratio, interval(c.Diff), c.word()))
 	}
-	align(b, rows)
+	layout.Columns(b, width, "", rows)
 }
 
 // word is the verdict with all that goes with it, on one line.
@@ -130,56 +127,97 @@ func size(cells []*Cell, of func(*Cell) *Sample, lost int) string {
 	return some(1, "run") + " a cell, " + some(0, "boot") + without
 }
 
+// fullSplits is up to how many cells that moved have every part of their time
+// printed; more have a line each, and --explain the rest.
+const fullSplits = 2
+
 // why prints the reasons: of each cell that moved its own, and once what a
 // ladder's cells share.
-func (r *Result) why(b *strings.Builder, p *Pair) {
-	var moved []*Cell
+func (r *Result) why(b *strings.Builder, width int, p *Pair) {
+	var text strings.Builder
+	var cells []*Cell
 	for _, c := range p.Cells {
-		if c.Verdict.Moved() {
-			moved = append(moved, c)
+		if c.split != nil {
+			cells = append(cells, c)
 		}
 	}
-	var lines []string
-	for _, c := range moved {
-		for _, reason := range c.Reasons {
-			if reason.Kind == "time" {
-				lines = append(lines, fmt.Sprintf("#%d %s", c.Number, reason.Text))
+	if len(cells) <= fullSplits {
+		for _, c := range cells {
+			head, rows, withheld := c.split.lines()
+			layout.Paragraph(&text, width, fmt.Sprintf("  #%d ", c.Number), head)
+			layout.Columns(&text, width, "     ", rows)
+			for _, w := range withheld {
+				layout.Paragraph(&text, width, "     ", w)
 			}
 		}
+	} else {
+		splits(&text, width, cells)
 	}
 	for _, l := range p.Ladders {
 		numbers := make([]string, len(l.Rungs))
 		for i, c := range l.Rungs {
 			numbers[i] = strconv.Itoa(c.Number)
 		}
-		at := "#" + strings.Join(numbers, ",")
-		isMoved := slices.ContainsFunc(l.Rungs, func(c *Cell) bool { return c.Verdict.Moved() })
+		at := "  #" + strings.Join(numbers, ",") + " "
 		for _, x := range l.Crossings {
 			if x.worth(l) {
-				lines = append(lines, at+" "+x.text(l))
+				layout.Paragraph(&text, width, at, x.text(l))
 			}
 		}
-		if !isMoved {
+		if !slices.ContainsFunc(l.Rungs, func(c *Cell) bool { return c.Verdict.Moved() }) {
 			continue
 		}
-		for _, reason := range l.reasons() {
-			if reason.Kind == "scaling" {
-				lines = append(lines, at+" "+reason.Text)
+		for i, f := range l.Fits {
+			if other := l.Fits[1-i]; f != nil && (f.Refused == "" || other.Refused == "") {
+				layout.Paragraph(&text, width, at+"scaling law, ", f.text([]string{p.Before, p.After}[i]))
 			}
 		}
 		for _, a := range l.Attributed {
-			lines = append(lines, at+" "+a.Text)
-			for _, c := range a.Conditions {
-				lines = append(lines, fmt.Sprintf("    %s: %s (%s)", c.Name, c.Holds, c.Text))
+			layout.Paragraph(&text, width, at, a.Text)
+			layout.Columns(&text, width, "     ", a.rows())
+		}
+	}
+	if text.Len() > 0 {
+		b.WriteString("\nwhy:\n" + text.String())
+	}
+}
+
+// splits prints the change of the time of an operation, a line a cell.
+func splits(b *strings.Builder, width int, cells []*Cell) {
+	names := []string{onCPU, runnable, asleep, offCPU, lockWait}
+	part := func(c *Cell, name string) (Part, bool) {
+		for _, p := range c.split.Parts {
+			if p.Name == name {
+				return p, true
 			}
 		}
+		return Part{}, false
 	}
-	if len(lines) > 0 {
-		b.WriteString("\nwhy:\n")
-		for _, l := range lines {
-			b.WriteString("  " + l + "\n")
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(cells, func(c *Cell) bool { _, ok := part(c, name); return ok })
+	})
+	header := []string{"#", "before", "after"}
+	for _, name := range names {
+		if name == lockWait {
+			name = "of it lock wait"
 		}
+		header = append(header, name)
 	}
+	rows := [][]string{header}
+	for _, c := range cells {
+		whole, _ := part(c, wall)
+		row := []string{strconv.Itoa(c.Number), micro(whole.Before), micro(whole.After)}
+		for _, name := range names {
+			text := "-"
+			if p, ok := part(c, name); ok {
+				text = fmt.Sprintf("%s (%s … %s)", signed(p.Change), signed(p.Lo), signed(p.Hi))
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	layout.Paragraph(b, width, "  ", "time of an operation in µs, both ends added (they may overlap), and the change of its parts, in brackets between what (95 % sure); --explain N has more of cell N:")
+	layout.Columns(b, width, "  ", rows)
 }
 
 // Summary counts the words.
@@ -194,20 +232,20 @@ func (r *Result) Summary() string {
 	t := fmt.Sprintf("%s: %d faster, %d slower, %d same (surely within %s), %d undecided (these runs cannot tell), %d failed",
 		plural(len(cells), "cell"), count[Faster], count[Slower], count[Same], percent(r.Input.Threshold), count[Undecided], count[FailedCell])
 	if runs > 0 {
-		t += fmt.Sprintf("; %s failed and have no part in the figures", plural(runs, "run"))
+		t += fmt.Sprintf("; without the figures of %s that failed", plural(runs, "run"))
 	}
 	return t
 }
 
 // WriteEffects prints main effects.
-func WriteEffects(w io.Writer, effects []Effect) error {
+func WriteEffects(w io.Writer, effects []Effect, width int) error {
 	var b strings.Builder
 	b.WriteString("what each factor does on the average over all cells:\n\n")
 	rows := [][]string{{"factor", "from", "to", "change", "between (95 % sure)", "cells", "from cell to cell"}}
 	for _, e := range effects {
 		among := "-"
 		if e.Cells > 1 {
-			factors := []string{e.Factor}
+			factors := e.factors
 			among = fmt.Sprintf("%s (%s) … %s (%s)", change(e.Least.Ratio), e.Least.Pair.Name(e.Least, factors), change(e.Most.Ratio), e.Most.Pair.Name(e.Most, factors))
 		}
 		cells := strconv.Itoa(e.Cells)
@@ -220,19 +258,21 @@ func WriteEffects(w io.Writer, effects []Effect) error {
 		}
 		rows = append(rows, []string{factor, e.Before, e.After, change(math.Exp(e.Log)), interval(e.Diff), cells, among})
 	}
-	align(&b, rows)
+	layout.Columns(&b, width, "", rows)
+	b.WriteByte('\n')
 	if only := effects[0].Only; only != "" {
-		fmt.Fprintf(&b, "\n%s; where the last column is wide, the average says little: the factor does different things in different cells\n", only)
+		layout.Paragraph(&b, width, "", "What is said holds for "+only+".")
+	}
+	wide := false
+	for _, e := range effects {
+		wide = wide || e.Cells > 1
+		if e.Least.Verdict.Moved() && e.Most.Verdict.Moved() && e.Least.Verdict != e.Most.Verdict {
+			layout.Paragraph(&b, width, "", fmt.Sprintf("%s: %s is better than %s in some cells and worse in others, so that its average stands for neither: look at the cells (--factor %s alone).", e.Factor, e.After, e.Before, e.Factor))
+		}
+	}
+	if wide {
+		layout.Paragraph(&b, width, "", "Where the last column is wide, the average says little: the factor does different things in different cells.")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// align writes rows in columns; the last column is not padded.
-func align(b *strings.Builder, rows [][]string) {
-	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	w.Flush()
 }

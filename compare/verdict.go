@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"math"
+
+	"udsbench/series"
 )
 
 // Verdict is the word about one cell.
@@ -30,12 +32,13 @@ const DefaultThreshold = 0.02
 // tried, and what is to be added to it. d is nil where there is no interval.
 // The threshold t stands for the ratios from 1/(1+t) to 1+t, so that the word
 // does not depend on which side is called before.
-func decide(d *Difference, adjusted, threshold float64, lowerIsBetter bool) (Verdict, string) {
+// Figures that are rounded themselves differ for sure only by more than that.
+func decide(d *Difference, adjusted, threshold float64, m series.Metric) (Verdict, string) {
 	if d == nil || d.exact() {
 		return Undecided, ""
 	}
 	limit := math.Log1p(threshold)
-	excludes := d.Lo > 0 || d.Hi < 0
+	excludes := d.Lo > m.Resolution || d.Hi < -m.Resolution
 	switch {
 	case d.Lo > -limit && d.Hi < limit:
 		if excludes {
@@ -43,7 +46,7 @@ func decide(d *Difference, adjusted, threshold float64, lowerIsBetter bool) (Ver
 		}
 		return Same, ""
 	case excludes && adjusted < alpha:
-		if (d.Log > 0) != lowerIsBetter {
+		if (d.Log > 0) != m.LowerIsBetter {
 			return Faster, ""
 		}
 		return Slower, ""

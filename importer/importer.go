@@ -21,6 +21,7 @@ type Set struct {
 	Name        string
 	Format      string
 	Runs        []record.Run
+	Cells       []record.Cell     // of a session, in the order in which they were asked for
 	Lost        []record.LostBoot // boots of a campaign
 	Environment json.RawMessage   // nil where there is none
 	Notes       []string          // what the text says of its figures, and what could not be read
@@ -152,7 +153,7 @@ func session(dir string, o Options) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	s := Set{Name: filepath.Base(filepath.Clean(dir)), Format: "records", Runs: j.Runs, Lost: j.Lost, Environment: j.Environment, Notes: j.Warnings}
+	s := Set{Name: filepath.Base(filepath.Clean(dir)), Format: "records", Runs: j.Runs, Cells: j.Plan.Cells, Lost: j.Lost, Environment: j.Environment, Notes: j.Warnings}
 	switch n := len(s.Runs); {
 	case n == 0:
 		s.note(fmt.Sprintf("%s: no run was finished", dir))

@@ -13,6 +13,7 @@ type Metric struct {
 	Name          string // as --metric takes it
 	Unit          string
 	LowerIsBetter bool
+	Resolution    float64 // how far apart, as a share, rounding alone may put two equal figures; 0 where they are exact
 	of            func(*record.Run) (float64, bool)
 }
 
@@ -31,6 +32,15 @@ var Throughput = Metric{Name: "ops_per_s", Unit: "ops/s", of: func(r *record.Run
 	return *r.OpsPerS, true
 }}
 
+// percentileResolution is that of the histogram (record.Latency).
+const percentileResolution = 0.01
+
+func percentile(name string, of func(*record.Latency) int64) Metric {
+	m := latency(name, func(l *record.Latency) float64 { return float64(of(l)) })
+	m.Resolution = percentileResolution
+	return m
+}
+
 func latency(name string, of func(*record.Latency) float64) Metric {
 	return Metric{Name: name, Unit: "ns", LowerIsBetter: true, of: func(r *record.Run) (float64, bool) {
 		if r.LatencyNS == nil || r.LatencyNS.Count == 0 {
@@ -44,10 +54,10 @@ func latency(name string, of func(*record.Latency) float64) Metric {
 var Metrics = []Metric{
 	Throughput,
 	latency("mean", func(l *record.Latency) float64 { return l.Mean }),
-	latency("p50", func(l *record.Latency) float64 { return float64(l.P50) }),
-	latency("p90", func(l *record.Latency) float64 { return float64(l.P90) }),
-	latency("p99", func(l *record.Latency) float64 { return float64(l.P99) }),
-	latency("p999", func(l *record.Latency) float64 { return float64(l.P999) }),
+	percentile("p50", func(l *record.Latency) int64 { return l.P50 }),
+	percentile("p90", func(l *record.Latency) int64 { return l.P90 }),
+	percentile("p99", func(l *record.Latency) int64 { return l.P99 }),
+	percentile("p999", func(l *record.Latency) int64 { return l.P999 }),
 }
 
 // MetricOf finds a metric by its name.

@@ -126,7 +126,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		if f.asJSON {
 			return r.WriteJSON(out)
 		}
-		return r.WriteTable(out)
+		return r.WriteTable(out, terminalWidth(tableWidth))
 	case len(args) == 0:
 		return errors.New("compare needs two sessions (A B), or one and --factor or --self")
 	case len(args) == 1 && len(f.factors) == 0:
@@ -197,14 +197,14 @@ func (f *compareFlags) byFactor(cmd *cobra.Command, in compare.Input, sources []
 		if f.asJSON {
 			return compare.WriteEffectsJSON(out, effects)
 		}
-		return compare.WriteEffects(out, effects)
+		return compare.WriteEffects(out, effects, terminalWidth(tableWidth))
 	}
 	if err := f.finish(cmd, last); err != nil || f.asJSON || f.explain != "" {
 		return err
 	}
 	if len(effects) > 0 && effects[0].Cells > 1 {
 		fmt.Fprintln(out)
-		return compare.WriteEffects(out, effects)
+		return compare.WriteEffects(out, effects, terminalWidth(tableWidth))
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (f *compareFlags) finish(cmd *cobra.Command, r *compare.Result) error {
 	case f.explain != "":
 		var c *compare.Cell
 		if c, err = r.Find(f.explain); err == nil {
-			err = r.Explain(out, c)
+			err = r.Explain(out, c, terminalWidth(tableWidth))
 		}
 	case f.asJSON:
 		for _, n := range slices.Concat(r.Notes, r.Warnings) {
@@ -225,7 +225,7 @@ func (f *compareFlags) finish(cmd *cobra.Command, r *compare.Result) error {
 		}
 		err = r.WriteJSON(out)
 	default:
-		err = r.WriteTable(out)
+		err = r.WriteTable(out, terminalWidth(tableWidth))
 	}
 	if err != nil {
 		return err
@@ -291,7 +291,7 @@ func (f *compareFlags) sources(arg string) (name string, all []compare.Source, e
 			return "", nil, err
 		}
 		for _, s := range sets {
-			src := compare.Source{Name: s.Name, Runs: s.Runs, Lost: s.Lost, Notes: s.Notes}
+			src := compare.Source{Name: s.Name, Runs: s.Runs, Cells: s.Cells, Lost: s.Lost, Notes: s.Notes}
 			if s.Environment != nil {
 				if src.Environment, err = compare.Flatten(s.Environment); err != nil {
 					return "", nil, fmt.Errorf("%s: %w", p, err)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"udsbench/compare"
+	"udsbench/record"
 )
 
 // Levels that take turns: each set of processes gives a record a level, with
@@ -28,12 +30,9 @@ func TestPairedLevels(t *testing.T) {
 			t.Errorf("seq %d: what the host did cannot be told apart by whose turn it was", x.Seq)
 		}
 	}
-	levels := compare.PairedLevels(runs, compare.DefaultThreshold)
-	if len(levels) != 1 || levels[0].Before != "64" || levels[0].After != "64k" && levels[0].After != "65536" && levels[0].After != "64KiB" {
-		t.Fatalf("levels: %+v", levels)
-	}
-	if p := levels[0]; p.Verdict != compare.Slower || p.Sets < 3 {
-		t.Errorf("a message a thousand times as long is %s in %d sets", p.Verdict, p.Sets)
+	v := verdicts(t, udsbench(t, dir, "compare", "session", "--json"))
+	if len(v) != 1 || v[0].Sides != [2]string{"64", "64KiB"} || v[0].Ratio > 0.9 || v[0].Verdict != compare.Slower && v[0].Verdict != compare.Undecided {
+		t.Errorf("a message a thousand times as long: %+v", v)
 	}
 }
 
@@ -47,9 +46,9 @@ func TestPairedWithItself(t *testing.T) {
 	if len(runs) != 8 || runs[0].Paired.Level != "A" || runs[1].Paired.Level != "B" {
 		t.Fatalf("%d records", len(runs))
 	}
-	for _, p := range compare.PairedLevels(runs, compare.DefaultThreshold) {
-		if p.Verdict.Moved() {
-			t.Errorf("a cell is %s than itself: %+v", p.Verdict, p.Diff)
+	for _, v := range verdicts(t, udsbench(t, dir, "compare", "session", "--json")) {
+		if v.Verdict.Moved() {
+			t.Errorf("a cell is %s than itself: %+v", v.Verdict, v)
 		}
 	}
 }
@@ -60,8 +59,9 @@ func TestABSelf(t *testing.T) {
 	alarm := false
 	for range 2 {
 		dir := tempDir(t)
-		r := udsbench(t, dir, "run", "--workload", "pingpong", "--placement", "same-cpu", "--ab-self", "--runs", "5", "--window", "60ms", "--slice", "20ms", "--out", "session")
-		if r.status != 0 || !strings.Contains(r.out, "before: A") || !strings.Contains(r.out, "after:  B") {
+		r := udsbench(t, dir, "run", "--workload", "pingpong", "--placement", "same-cpu", "--ab-self", "--runs", "5", "--window", "300ms", "--out", "session")
+		starved := r.status == 1 && strings.Contains(r.out, "starved") // by others on this machine: that run has no figure
+		if r.status != 0 && !starved || !strings.Contains(r.out, "before: A") || !strings.Contains(r.out, "after:  B") {
 			t.Fatal(r)
 		}
 		if c := udsbench(t, dir, "compare", "session", "--json"); c.status != 0 || !strings.Contains(c.out, `"sides":["A","B"]`) {
@@ -73,4 +73,35 @@ func TestABSelf(t *testing.T) {
 		t.Log(r)
 	}
 	t.Error("two alarms in two comparisons of a cell with itself")
+}
+
+// verdict is what compare --json says of a cell.
+type verdict struct {
+	Cell    record.Cell
+	Sides   [2]string
+	Unit    string
+	Before  struct{ N int }
+	Ratio   float64
+	CI      []float64
+	Verdict compare.Verdict
+	Reasons []struct {
+		Kind, Text string
+		Data       json.RawMessage
+	}
+}
+
+func verdicts(t *testing.T, r result) (all []verdict) {
+	t.Helper()
+	if r.status != 0 {
+		t.Fatal(r)
+	}
+	d := json.NewDecoder(strings.NewReader(r.out))
+	for d.More() {
+		var v verdict
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err, r)
+		}
+		all = append(all, v)
+	}
+	return all
 }

@@ -541,6 +541,29 @@ func (s *session) table() report.Options {
 	return o
 }
 
+// compare sets against each other what the plan was made to: levels that took
+// turns, or A and B.
+func (s *session) compare(to io.Writer) (err error) {
+	in := compare.Input{Threshold: compare.DefaultThreshold, Discard: s.plan.Discard, Unit: compare.UnitRun, Together: true}
+	switch {
+	case s.plan.ABSelf:
+		in.Sides = abSides(s.plan, s.runs)
+	case s.plan.Paired != "":
+		in.Factors = []string{s.plan.Paired}
+		if in.Sides, err = compare.Split([]compare.Source{{Runs: s.runs, Cells: s.plan.Cells}}, s.plan.Paired, nil); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	r, err := compare.Compare(in)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(to)
+	return r.WriteTable(to, terminalWidth(tableWidth))
+}
+
 // finish prints the table and says how the session ended.
 func (s *session) finish(interrupted bool) error {
 	to := s.out
@@ -557,22 +580,8 @@ func (s *session) finish(interrupted bool) error {
 		if err := report.Table(to, s.runs, s.table()); err != nil {
 			return &exitError{exitFailed, fmt.Errorf("standard output: %w; the session is kept in %s", err, s.journal.Dir())}
 		}
-		if s.plan.Paired != "" {
-			fmt.Fprintln(to)
-			if err := compare.WritePaired(to, compare.PairedLevels(s.runs, compare.DefaultThreshold)); err != nil {
-				return &exitError{exitFailed, err}
-			}
-		}
-		if s.plan.ABSelf {
-			fmt.Fprintln(to)
-			r, err := compare.Compare(compare.Input{Sides: abSides(s.plan, s.runs), Threshold: compare.DefaultThreshold,
-				Discard: s.plan.Discard, Unit: compare.UnitRun, Together: true})
-			if err == nil {
-				err = r.WriteTable(to)
-			}
-			if err != nil {
-				return &exitError{exitFailed, err}
-			}
+		if err := s.compare(to); err != nil {
+			return &exitError{exitFailed, err}
 		}
 		fmt.Fprintf(to, "\nsession: %s\n", s.journal.Dir())
 	} else {
