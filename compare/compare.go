@@ -265,26 +265,50 @@ func inOrderOf(a, b record.Cell) int {
 	return len(fa) - len(fb)
 }
 
-// distinct refuses a run that stands on both sides: it would be the same as
-// itself, with certainty.
+// distinct refuses a run that is there twice: on both sides it would be the
+// same as itself with certainty, and on one side it would count as two.
 func distinct(before, after Side) error {
 	type key struct {
 		session, boot, start string
 		seq                  int
 	}
-	of := func(r *record.Run) key { return key{r.Session, r.Boot, r.Start, r.Seq} }
-	seen := map[key]bool{}
-	for i := range before.Runs {
-		if r := &before.Runs[i]; r.Start != "" {
-			seen[of(r)] = true
+	at := map[key]string{}
+	for _, s := range []Side{before, after} {
+		for i := range s.Runs {
+			r := &s.Runs[i]
+			if r.Start == "" {
+				continue // imported: see copies
+			}
+			k := key{r.Session, r.Boot, r.Start, r.Seq}
+			switch was, seen := at[k]; {
+			case seen && was == s.Name:
+				return fmt.Errorf("run %d of session %s is there twice in %s: name each session once", r.Seq, r.Session, s.Name)
+			case seen:
+				return fmt.Errorf("run %d of session %s is on both sides: a session is set against itself with --self", r.Seq, r.Session)
+			}
+			at[k] = s.Name
 		}
 	}
-	for i := range after.Runs {
-		if r := &after.Runs[i]; seen[of(r)] {
-			return fmt.Errorf("run %d of session %s is on both sides: a session is set against itself with --self", r.Seq, r.Session)
-		}
+	if copies(before, after) {
+		return fmt.Errorf("%s and %s hold the very same figures: one is a copy of the other", before.Name, after.Name)
 	}
 	return nil
+}
+
+// copies reports whether two sides of imported results are the same figures in
+// the same order.
+func copies(before, after Side) bool {
+	const least = 3 // fewer, rounded, may agree by chance
+	if len(before.Runs) < least || len(before.Runs) != len(after.Runs) {
+		return false
+	}
+	for i := range before.Runs {
+		a, b := &before.Runs[i], &after.Runs[i]
+		if a.Start != "" || b.Start != "" || a.OpsPerS == nil || b.OpsPerS == nil || *a.OpsPerS != *b.OpsPerS || a.Boot != b.Boot {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Result) count() int {

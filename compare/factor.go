@@ -216,7 +216,7 @@ func PairedFactor(sources []Source) string {
 	return ""
 }
 
-// Levels gives the values of a factor that runs have, numbers ascending, others
+// Levels gives the values of a factor that runs have, numbers ascending, off before on, others
 // in the order in which they were asked for: those of a field of the cell where
 // any run has it, else those of the environment.
 func Levels(sources []Source, factor string) []string {
@@ -237,8 +237,11 @@ func Levels(sources []Source, factor string) []string {
 			levels = append(levels, v)
 		}
 	}
-	numbers := map[string]int{}
+	numbers := map[string]int{"off": 0, "on": 1, "no": 0, "yes": 1, "false": 0, "true": 1}
 	for _, l := range levels {
+		if _, ok := numbers[l]; ok {
+			continue
+		}
 		n, err := strconv.Atoi(l)
 		if err != nil {
 			n, err = plan.Size(factor, l, 0, math.MaxInt)

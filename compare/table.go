@@ -246,7 +246,12 @@ func WriteEffects(w io.Writer, effects []Effect, width int) error {
 		among := "-"
 		if e.Cells > 1 {
 			factors := e.factors
-			among = fmt.Sprintf("%s (%s) … %s (%s)", change(e.Least.Ratio), e.Least.Pair.Name(e.Least, factors), change(e.Most.Ratio), e.Most.Pair.Name(e.Most, factors))
+			among = change(e.Least.Ratio)
+			if change(e.Most.Ratio) == among {
+				among += " in all"
+			} else {
+				among = fmt.Sprintf("%s (%s) … %s (%s)", change(e.Least.Ratio), e.Least.Pair.Name(e.Least, factors), change(e.Most.Ratio), e.Most.Pair.Name(e.Most, factors))
+			}
 		}
 		cells := strconv.Itoa(e.Cells)
 		if e.Missing > 0 {

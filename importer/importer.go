@@ -154,6 +154,20 @@ func session(dir string, o Options) (Set, error) {
 		return Set{}, err
 	}
 	s := Set{Name: filepath.Base(filepath.Clean(dir)), Format: "records", Runs: j.Runs, Cells: j.Plan.Cells, Lost: j.Lost, Environment: j.Environment, Notes: j.Warnings}
+	if j.Plan.Import {
+		// Nothing is known of where it was measured, which is not to differ from
+		// what is known of other sides.
+		var env environment
+		if err := json.Unmarshal(j.Environment, &env); err != nil {
+			return Set{}, fmt.Errorf("%s: %w", filepath.Join(dir, journal.EnvironmentFile), err)
+		}
+		for _, from := range env.Imported {
+			for _, n := range from.Notes {
+				s.note(n)
+			}
+		}
+		s.Environment = nil
+	}
 	switch n := len(s.Runs); {
 	case n == 0:
 		s.note(fmt.Sprintf("%s: no run was finished", dir))

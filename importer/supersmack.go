@@ -21,7 +21,9 @@ import (
 //
 // Its times are truncated to milliseconds, so an average may lie above the
 // maximum. Several runs in one file may stand under titles, as "=== title ===",
-// which become the parameter "section".
+// which become the parameter "section"; the parts of a title joined by " + ", as
+// "=== 4BSD + libthr ===", become "section.1", "section.2", so that each can be
+// a factor. Comments (#) over the runs are titles where they differ.
 var (
 	smackConnect = regexp.MustCompile(`^connect:\s*max=\s*(\d+)ms\s+min=\s*(\d+)ms\s+avg=\s*(\d+)ms\s+from\s+(\d+)\s+clients`)
 	smackHeader  = regexp.MustCompile(`^Query_type\s+num_queries\s+max_time\s+min_time\s+q_per_s\s*$`)
@@ -87,7 +89,12 @@ func readSuperSmack(s *Set, text []byte, _ Options) error {
 		c := emptyCell(f[0])
 		c.Parallel = clients
 		c.Params["queries"] = f[1]
-		if section != "" {
+		switch parts := strings.Split(section, " + "); {
+		case len(parts) > 1:
+			for i, part := range parts {
+				c.Params[fmt.Sprintf("section.%d", i+1)] = strings.TrimSpace(part)
+			}
+		case section != "":
 			c.Params["section"] = section
 		}
 		r := s.add(c, q)
@@ -103,10 +110,34 @@ func readSuperSmack(s *Set, text []byte, _ Options) error {
 			r.Warnings = append(r.Warnings, "the number of clients is not known: no connect line stands before this run")
 		}
 		if remark != "" {
-			r.Warnings = append(r.Warnings, remark)
+			r.Warnings = append(r.Warnings, remark) // last: see titled
 		}
 	}
+	titled(s)
 	return sc.Err()
+}
+
+// titled takes comments for titles where each run stands under one and they
+// differ: what was written over a run tells it from the others.
+func titled(s *Set) {
+	over := func(r *record.Run) string {
+		if len(r.Warnings) == 0 || r.Cell.Params["section"] != "" || r.Cell.Params["section.1"] != "" {
+			return ""
+		}
+		return r.Warnings[len(r.Warnings)-1]
+	}
+	titles := map[string]bool{}
+	for i := range s.Runs {
+		titles[over(&s.Runs[i])] = true
+	}
+	if len(titles) < 2 || titles[""] {
+		return
+	}
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		r.Cell.Params["section"] = over(r)
+		r.Warnings = r.Warnings[:len(r.Warnings)-1]
+	}
 }
 
 func integers(texts []string) ([]int64, error) {

@@ -57,6 +57,40 @@ func Create(dir string, now time.Time, env any, p *plan.Plan) (*Journal, error) 
 	return j, nil
 }
 
+// Write makes a whole session of runs that are there already, as results of
+// another program, and gives its directory: dir, or what Create would take. As
+// with Create nothing is overwritten; after an error nothing is left.
+func Write(dir string, now time.Time, env any, p *plan.Plan, runs []record.Run, lost []record.LostBoot) (string, error) {
+	j, err := Create(dir, now, env, p)
+	if err != nil {
+		return "", err
+	}
+	if err := j.fill(runs, lost); err != nil {
+		j.discard(true)
+		return "", err
+	}
+	return j.dir, j.Close()
+}
+
+// fill appends everything at once: a crash costs no measurement here.
+func (j *Journal) fill(runs []record.Run, lost []record.LostBoot) error {
+	var lines, workers []any
+	for i := range runs {
+		r := runs[i]
+		r.Session = j.session
+		workers = append(workers, workersOf(&r))
+		r.Workers = nil
+		lines = append(lines, r)
+	}
+	for i := range lost {
+		lines = append(lines, record.Line{Schema: record.Schema, Lost: &lost[i]})
+	}
+	if err := j.workers.append(workers...); err != nil {
+		return err
+	}
+	return j.runs.append(lines...)
+}
+
 // makeDir makes dir, or the first free default name. made is false where dir
 // was there and is empty.
 func makeDir(dir string, now time.Time) (_ string, made bool, err error) {
@@ -165,6 +199,9 @@ func (j *Journal) open(want *plan.Plan, sameKernel func(json.RawMessage) error) 
 		return err
 	}
 	j.plan, j.earlier, j.warnings = s.Plan, s.Runs, s.Warnings
+	if s.Plan.Import {
+		return errors.New("it was imported: there is nothing to carry on with")
+	}
 	if want != nil && want.Hash != s.Plan.Hash {
 		return fmt.Errorf("its plan %.12s is not the one asked for now, %.12s: leave the other flags out, or start a new session", s.Plan.Hash, want.Hash)
 	}
@@ -265,14 +302,10 @@ func (j *Journal) Append(r *record.Run) error {
 	if j.done[r.Seq] {
 		return fmt.Errorf("run %d is kept already", r.Seq)
 	}
-	workers := record.Workers{Schema: record.Schema, Session: r.Session, Seq: r.Seq, Workers: r.Workers}
-	if workers.Workers == nil {
-		workers.Workers = []record.Worker{}
-	}
 	bare := *r
 	bare.Workers = nil
 	before := j.workers.end
-	if err := j.workers.append(workers); err != nil {
+	if err := j.workers.append(workersOf(r)); err != nil {
 		return err
 	}
 	if err := j.runs.append(bare); err != nil {
@@ -282,6 +315,14 @@ func (j *Journal) Append(r *record.Run) error {
 	}
 	j.done[r.Seq] = true
 	return nil
+}
+
+func workersOf(r *record.Run) record.Workers {
+	w := record.Workers{Schema: record.Schema, Session: r.Session, Seq: r.Seq, Workers: r.Workers}
+	if w.Workers == nil {
+		w.Workers = []record.Worker{}
+	}
+	return w
 }
 
 // Close lets go of the session. What was appended is on the disk already.
@@ -311,14 +352,17 @@ func openAppender(dir, file string, flags int) (*appender, error) {
 	return &appender{path: path, file: f}, nil
 }
 
-// append adds v as one line, by one write, and syncs it. After an error the
-// line is not there.
-func (a *appender) append(v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.path, err)
+// append adds each of vs as one line, all by one write, and syncs them. After an
+// error none is there.
+func (a *appender) append(vs ...any) (err error) {
+	var line []byte
+	for _, v := range vs {
+		one, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.path, err)
+		}
+		line = append(append(line, one...), '\n')
 	}
-	line = append(line, '\n')
 	// os.File writes a regular file by one write(2), and goes on only where the
 	// kernel took a part, to learn why.
 	if _, err = a.file.Write(line); err == nil {

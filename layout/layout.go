@@ -33,13 +33,14 @@ func Paragraph(b *strings.Builder, width int, prefix, text string) {
 	}
 }
 
-// leastLast is how wide the last column is at least, however little room there
-// is: narrower text cannot be read.
-const leastLast = 24
+// leastLast is how wide the last column is at least where its text is broken:
+// narrower text cannot be read, and stands below its row.
+const leastLast = 36
 
 // Columns writes rows, the first of which is their header, each line behind
 // indent. Columns of numbers are set to the right. The last column is broken at
-// blanks where a line would be wider than width.
+// blanks where a line would be wider than width; where there is little room for
+// it, what stands behind its first ": " goes below the row.
 func Columns(b *strings.Builder, width int, indent string, rows [][]string) {
 	last := len(rows[0]) - 1
 	widths := make([]int, last)
@@ -62,12 +63,21 @@ func Columns(b *strings.Builder, width int, indent string, rows [][]string) {
 			}
 		}
 		at := length(line.String())
-		for n, part := range Wrap(row[last], max(leastLast, width-at)) {
+		text, below := row[last], ""
+		if at+length(text) > width && width-at < leastLast {
+			if head, rest, ok := strings.Cut(text, ": "); ok {
+				text, below = head+":", rest
+			}
+		}
+		for n, part := range Wrap(text, max(leastLast, width-at)) {
 			if n > 0 {
 				line.Reset()
 				line.WriteString(strings.Repeat(" ", at))
 			}
 			b.WriteString(strings.TrimRight(line.String()+part, " ") + "\n")
+		}
+		if below != "" {
+			Paragraph(b, width, indent+"    ", below)
 		}
 	}
 }

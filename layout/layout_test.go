@@ -31,20 +31,29 @@ func TestParagraph(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	var b strings.Builder
-	Columns(&b, 60, "  ", [][]string{
+	rows := [][]string{
 		{"#", "workload", "before", "change", "verdict"},
 		{"1", "pingpong", "1,234,567", "+44.3 %", "undecided: one figure a side carries no spread; this boot only"},
 		{"10", "fanin", "99", "-", "same"},
-	})
-	want := `
+	}
+	for width, want := range map[int]string{
+		74: `
    #  workload     before   change  verdict
-   1  pingpong  1,234,567  +44.3 %  undecided: one figure a
-                                    side carries no spread;
-                                    this boot only
+   1  pingpong  1,234,567  +44.3 %  undecided: one figure a side carries
+                                    no spread; this boot only
   10  fanin            99        -  same
-`
-	if got := "\n" + b.String(); got != want {
-		t.Errorf("got%swant%s", got, want)
+`,
+		60: `
+   #  workload     before   change  verdict
+   1  pingpong  1,234,567  +44.3 %  undecided:
+      one figure a side carries no spread; this boot only
+  10  fanin            99        -  same
+`,
+	} {
+		var b strings.Builder
+		Columns(&b, width, "  ", rows)
+		if got := "\n" + b.String(); got != want {
+			t.Errorf("%d columns: got%swant%s", width, got, want)
+		}
 	}
 }

@@ -33,6 +33,7 @@ type Plan struct {
 	// IdleLatency bounds how long a CPU may take to wake from idle, in µs; "":
 	// not at all.
 	IdleLatency string `json:"idle_latency_us,omitempty"`
+	Import      bool   `json:"imported,omitempty"`   // its runs were measured by another program: it cannot be carried on with
 	Instrument  string `json:"instrument,omitempty"` // what instrumented runs look at; "": there are none
 
 	Cells []record.Cell `json:"cells"`
@@ -387,4 +388,28 @@ func Decode(text []byte) (*Plan, error) {
 		return nil, fmt.Errorf("plan was changed after it was made: its hash is %.12s, it says %.12s", got, p.Hash)
 	}
 	return p, nil
+}
+
+// Imported is the plan of runs that were measured elsewhere, in their order: it
+// names their cells, and blocks where they have any.
+func Imported(runs []record.Run) *Plan {
+	p := &Plan{Schema: Schema, Import: true}
+	at := map[string]int{}
+	for i := range runs {
+		k := Key(runs[i].Cell)
+		n, ok := at[k]
+		if !ok {
+			n = len(p.Cells)
+			at[k] = n
+			p.Cells = append(p.Cells, runs[i].Cell)
+		}
+		if len(p.Order) == 0 || runs[i].Block != runs[i-1].Block {
+			p.Order = append(p.Order, nil)
+		}
+		last := &p.Order[len(p.Order)-1]
+		*last = append(*last, n)
+	}
+	p.Runs = len(p.Order)
+	p.Hash = p.hash()
+	return p
 }

@@ -99,10 +99,18 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.checkSelf(); err != nil {
+		return err
+	}
 	var all [][]compare.Source
 	var names []string
+	var seen []os.FileInfo
 	for _, a := range args {
-		name, sources, err := f.sources(a)
+		name, paths := sideOf(a)
+		if seen, err = namedOnce(seen, paths); err != nil {
+			return err
+		}
+		sources, err := f.sources(paths)
 		if err != nil {
 			return err
 		}
@@ -146,6 +154,19 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		in.Factors = append(in.Factors, strings.Split(name, ",")...)
 	}
 	return f.compare(cmd, in)
+}
+
+// checkSelf refuses beside --self what asks for verdicts: there are none.
+func (f *compareFlags) checkSelf() error {
+	for flag, given := range map[string]bool{"bisect": f.bisect, "fail-on": len(f.failOn) > 0, "explain": f.explain != "", "factor": len(f.factors) > 0} {
+		if f.self && given {
+			return fmt.Errorf("--self gives no verdicts: leave --%s out", flag)
+		}
+	}
+	if f.explain != "" && f.asJSON {
+		return errors.New("--explain is text: leave --json out, or read the reasons in it")
+	}
+	return nil
 }
 
 func (f *compareFlags) compare(cmd *cobra.Command, in compare.Input) error {
@@ -266,50 +287,65 @@ func (f *compareFlags) input() (compare.Input, error) {
 	return in, compare.CheckFailOn(f.failOn)
 }
 
-// sources opens one argument.
-func (f *compareFlags) sources(arg string) (name string, all []compare.Source, err error) {
-	paths := []string{arg}
-	if _, err := os.Stat(arg); err != nil {
-		var list string
-		var named bool
-		if name, list, named = strings.Cut(arg, "="); !named {
-			name, list = "", arg
-		}
-		paths = strings.Split(list, ",")
+// sideOf reads one argument: PATH,PATH or NAME=PATH,PATH.
+func sideOf(arg string) (name string, paths []string) {
+	if _, err := os.Stat(arg); err == nil {
+		return arg, []string{arg}
 	}
+	name, list, named := strings.Cut(arg, "=")
+	if !named {
+		name, list = arg, arg
+	}
+	return name, strings.Split(list, ",")
+}
+
+// namedOnce refuses a path that was seen before, by whatever name.
+func namedOnce(seen []os.FileInfo, paths []string) ([]os.FileInfo, error) {
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err != nil {
+			continue // said where it is opened
+		}
+		if slices.ContainsFunc(seen, func(o os.FileInfo) bool { return os.SameFile(o, info) }) {
+			return nil, fmt.Errorf("%s is named twice: a session is set against itself with --self", p)
+		}
+		seen = append(seen, info)
+	}
+	return seen, nil
+}
+
+// sources opens the paths of one side.
+func (f *compareFlags) sources(paths []string) (all []compare.Source, err error) {
 	where, err := fieldValues("where", f.where)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	o, err := f.in.options()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	for _, p := range paths {
 		sets, err := importer.Open(p, o)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		for _, s := range sets {
 			src := compare.Source{Name: s.Name, Runs: s.Runs, Cells: s.Cells, Lost: s.Lost, Notes: s.Notes}
 			if s.Environment != nil {
 				if src.Environment, err = compare.Flatten(s.Environment); err != nil {
-					return "", nil, fmt.Errorf("%s: %w", p, err)
+					return nil, fmt.Errorf("%s: %w", p, err)
 				}
 			}
 			all = append(all, src)
 		}
 	}
 	if all, err = compare.Only(all, where); err != nil {
-		return "", nil, fmt.Errorf("%s: %w", arg, err)
+		return nil, fmt.Errorf("%s: %w", strings.Join(paths, ","), err)
 	}
 	for i := range all {
 		all[i].Locks = compare.LocksOf(all[i].Runs)
 	}
-	if name == "" {
-		name = strings.Join(paths, ",")
-	}
-	return name, all, nil
+	return all, nil
 }
 
 // fieldValues reads NAME=V1,V2, repeated.

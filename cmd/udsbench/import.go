@@ -7,12 +7,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"udsbench/importer"
+	"udsbench/plan"
+	"udsbench/record"
 )
 
 // importFlags say of other programs' results what their text does not. They
@@ -54,69 +56,92 @@ func (f *importFlags) options() (importer.Options, error) {
 func importCommand() *cobra.Command {
 	var f importFlags
 	var out string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "import FILE…",
-		Short: "Results of super-smack, sysbench, ministat, Go benchmarks and CSV, as records",
-		Long: `Reads results of other programs and prints them as records, one JSON object a
-run, which compare and export read. (Both also read such files directly.)
-"-" is standard input.`,
+		Short: "Results of super-smack, sysbench, ministat, Go benchmarks and CSV, as a session",
+		Long: `Reads results of other programs and keeps them as a session, which compare and
+export read as they read a measured one. (Both also read such files directly.)
+With --json, records are printed on standard output instead, one JSON object a
+run. "-" is standard input. Several files are told apart by the parameter file.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" && cmd.Flags().Changed("out") {
+				return &plan.UsageError{Flag: "out", Why: "is given and empty: name a directory, or leave the flag out"}
+			}
 			o, err := f.options()
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			if out == "" {
-				return importAll(w, cmd, args, o)
-			}
-			t, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o666))
+			sets, err := importAll(args, o)
 			if err != nil {
-				return fmt.Errorf("--out %s: %w", out, err)
-			}
-			defer t.Cleanup()
-			if err := importAll(t, cmd, args, o); err != nil {
 				return err
 			}
-			return t.CloseAtomicallyReplace()
+			for _, s := range sets {
+				for _, n := range s.Notes {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", s.Name, n)
+				}
+			}
+			if asJSON {
+				if err := printRecords(cmd.OutOrStdout(), sets); err != nil || out == "" {
+					return err
+				}
+			}
+			dir, err := importer.Save(out, time.Now(), sets)
+			if err != nil || asJSON {
+				return err
+			}
+			for _, s := range sets {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs (%s)\n", s.Name, len(s.Runs), s.Format)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "session: %s\n", dir)
+			return nil
 		},
 	}
 	f.register(c.Flags())
-	c.Flags().StringVarP(&out, "out", "o", "", "write to this file instead of standard output")
-	c.Flags().Bool("json", true, "records are JSON always")
+	c.Flags().StringVarP(&out, "out", "o", "", "session directory (default udsbench-DATE-TIME, none with --json)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print each record as one JSON line on standard output")
 	return c
 }
 
-func importAll(w io.Writer, cmd *cobra.Command, paths []string, o importer.Options) error {
-	enc := json.NewEncoder(w)
+func importAll(paths []string, o importer.Options) (all []importer.Set, err error) {
 	for _, p := range paths {
-		var sets []importer.Set
-		var err error
 		if p == "-" {
-			var s *importer.Set
-			if s, err = importer.Read("stdin", os.Stdin, o); err == nil {
-				sets = []importer.Set{*s}
+			s, err := importer.Read("stdin", os.Stdin, o)
+			if err != nil {
+				return nil, err
 			}
-		} else {
-			sets, err = importer.Open(p, o)
+			all = append(all, *s)
+			continue
 		}
+		sets, err := importer.Open(p, o)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, s := range sets {
-			for _, n := range s.Notes {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", s.Name, n)
+		all = append(all, sets...)
+	}
+	importer.Name(all)
+	return all, nil
+}
+
+func printRecords(w io.Writer, sets []importer.Set) error {
+	enc := json.NewEncoder(w)
+	for _, s := range sets {
+		for i := range s.Lost {
+			if err := enc.Encode(record.Line{Schema: record.Schema, Lost: &s.Lost[i]}); err != nil {
+				return err
 			}
-			for i := range s.Runs {
-				// What the text said of its figures stays with each of them.
-				for _, n := range s.Notes {
-					if s.Format != "records" && !slices.Contains(s.Runs[i].Warnings, n) {
-						s.Runs[i].Warnings = append(s.Runs[i].Warnings, n)
-					}
+		}
+		for i := range s.Runs {
+			r := &s.Runs[i]
+			// What the text said of its figures stays with each of them.
+			for _, n := range s.Notes {
+				if s.Format != "records" && !slices.Contains(r.Warnings, n) {
+					r.Warnings = append(r.Warnings, n)
 				}
-				if err := enc.Encode(&s.Runs[i]); err != nil {
-					return err
-				}
+			}
+			if err := enc.Encode(r); err != nil {
+				return err
 			}
 		}
 	}
