@@ -272,8 +272,8 @@ func distinct(before, after Side) error {
 		session, boot, start string
 		seq                  int
 	}
-	at := map[key]string{}
-	for _, s := range []Side{before, after} {
+	at := map[key]int{}
+	for side, s := range []Side{before, after} {
 		for i := range s.Runs {
 			r := &s.Runs[i]
 			if r.Start == "" {
@@ -281,12 +281,12 @@ func distinct(before, after Side) error {
 			}
 			k := key{r.Session, r.Boot, r.Start, r.Seq}
 			switch was, seen := at[k]; {
-			case seen && was == s.Name:
+			case seen && was == side:
 				return fmt.Errorf("run %d of session %s is there twice in %s: name each session once", r.Seq, r.Session, s.Name)
 			case seen:
 				return fmt.Errorf("run %d of session %s is on both sides: a session is set against itself with --self", r.Seq, r.Session)
 			}
-			at[k] = s.Name
+			at[k] = side
 		}
 	}
 	if copies(before, after) {
