@@ -233,9 +233,9 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 			c.measure()
 			cells = append(cells, c)
 		}
-		last := boundToParallel(cells)
+		last := boundToParallel(cells) // what changes with parallel has no say in the order
 		slices.SortStableFunc(cells, func(a, b *Cell) int {
-			return cmp.Or(inOrderOf(blank(a.Cell, last), blank(b.Cell, last)), inOrderOf(a.Cell, b.Cell))
+			return cmp.Or(plan.InOrder(blank(a.Cell, last), blank(b.Cell, last)), plan.InOrder(a.Cell, b.Cell))
 		})
 		for _, c := range cells {
 			c.Number = 1 + r.count() + len(p.Cells)
@@ -246,23 +246,6 @@ func compareTwo(in Input, before, after Side, r *Result) (*Pair, error) {
 		return nil, fmt.Errorf("%s and %s: %w; a field that is meant to differ is named with --factor", before.Name, after.Name, ErrNothing)
 	}
 	return p, nil
-}
-
-// inOrderOf sorts cells by their fields, numbers as numbers, so that a sweep
-// over parallel reads down the table. What changes with it has no say in that.
-func inOrderOf(a, b record.Cell) int {
-	fa, fb := plan.Fields(a), plan.Fields(b)
-	for i := range min(len(fa), len(fb)) {
-		x, e1 := strconv.ParseFloat(fa[i].Value, 64)
-		y, e2 := strconv.ParseFloat(fb[i].Value, 64)
-		if e1 == nil && e2 == nil && x != y {
-			return cmp.Compare(x, y)
-		}
-		if c := cmp.Or(cmp.Compare(fa[i].Name, fb[i].Name), cmp.Compare(fa[i].Value, fb[i].Value)); c != 0 {
-			return c
-		}
-	}
-	return len(fa) - len(fb)
 }
 
 // distinct refuses a run that is there twice: on both sides it would be the
@@ -304,7 +287,7 @@ func copies(before, after Side) bool {
 	}
 	for i := range before.Runs {
 		a, b := &before.Runs[i], &after.Runs[i]
-		if a.Start != "" || b.Start != "" || a.OpsPerS == nil || b.OpsPerS == nil || *a.OpsPerS != *b.OpsPerS || a.Boot != b.Boot {
+		if a.Start != "" || b.Start != "" || a.OpsPerS == nil || b.OpsPerS == nil || *a.OpsPerS != *b.OpsPerS || a.Boot+b.Boot != "" {
 			return false
 		}
 	}

@@ -8,18 +8,23 @@ import (
 	"slices"
 	"strings"
 
+	"udsbench/plan"
 	"udsbench/record"
 	"udsbench/series"
 )
 
 // Columns writes one column a cell and boot, one line a run, for `ministat -C
-// N`. Columns with more runs come first, so that a line ends where the others
-// have no more; the comment above names them. It returns how many runs were
-// left out for want of the figure.
-func Columns(w io.Writer, runs []record.Run, m series.Metric) (without int, err error) {
+// N`, in the order of the cells, so that column N is the same cell in every
+// export of the same cells; the comment above names them. ministat can only miss
+// what a line ends before: where cells have different numbers of runs, those with
+// more come first, which uneven reports. It returns how many runs were left out
+// for want of the figure.
+func Columns(w io.Writer, runs []record.Run, m series.Metric) (without int, uneven bool, err error) {
 	b := bufio.NewWriter(w)
 	all := series.Of(runs, m)
-	slices.SortStableFunc(all, func(x, y *series.Series) int { return cmp.Compare(len(y.Points), len(x.Points)) })
+	slices.SortStableFunc(all, func(x, y *series.Series) int {
+		return cmp.Or(cmp.Compare(len(y.Points), len(x.Points)), plan.InOrder(x.Cell, y.Cell))
+	})
 	for _, s := range all {
 		without += len(s.Failed) + len(s.Without)
 	}
@@ -47,5 +52,6 @@ func Columns(w io.Writer, runs []record.Run, m series.Metric) (without int, err 
 		}
 		b.WriteByte('\n')
 	}
-	return without, b.Flush()
+	uneven = len(all) > 0 && len(all[0].Points) != len(all[len(all)-1].Points)
+	return without, uneven, b.Flush()
 }

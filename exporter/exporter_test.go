@@ -175,19 +175,22 @@ func TestAgreesWithMinistat(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
 	var figures []series.Figures
-	const column = 1 // 4BSD and libthr
+	const column = 3 // lib libthr, sched 4BSD
 	for _, htt := range []string{"off", "on"} {
 		var b bytes.Buffer
 		runs := matrix(t, htt)
-		if without, err := Columns(&b, runs, series.Throughput); err != nil || without != 0 {
-			t.Fatal(without, err)
+		if without, uneven, err := Columns(&b, runs, series.Throughput); err != nil || uneven || without != 0 {
+			t.Fatal(without, uneven, err)
+		}
+		if !regexp.MustCompile(`# column 3:.* lib libthr.* sched 4BSD`).MatchString(b.String()) {
+			t.Fatal(b.String())
 		}
 		p := filepath.Join(dir, htt)
 		if err := os.WriteFile(p, b.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, p)
-		figures = append(figures, series.Describe(series.Of(runs, series.Throughput)[column-1].Values()))
+		figures = append(figures, series.Describe(ofCell(runs, "libthr", "4BSD")))
 	}
 	out, err := exec.Command(bin, append([]string{"-A", "-C", strconv.Itoa(column)}, paths...)...).Output()
 	if err != nil {
@@ -223,6 +226,36 @@ func TestAgreesWithMinistat(t *testing.T) {
 	}
 }
 
+func ofCell(runs []record.Run, lib, sched string) []float64 {
+	for _, s := range series.Of(runs, series.Throughput) {
+		if s.Cell.Params["lib"] == lib && s.Cell.Params["sched"] == sched {
+			return s.Values()
+		}
+	}
+	return nil
+}
+
+// The columns of one session stand in the order of those of another, in whatever
+// order the cells were run.
+func TestColumnsStandInOneOrder(t *testing.T) {
+	rate := func(x float64) *float64 { return &x }
+	var heads []string
+	for _, order := range [][]int{{1, 10, 2}, {10, 2, 1}} {
+		var runs []record.Run
+		for i, n := range order {
+			runs = append(runs, record.Run{Seq: i, Status: record.OK, Kind: record.Timed, Cell: record.Cell{Workload: "w", Parallel: n}, OpsPerS: rate(float64(n))})
+		}
+		var b bytes.Buffer
+		if _, uneven, err := Columns(&b, runs, series.Throughput); err != nil || uneven {
+			t.Fatal(uneven, err)
+		}
+		heads = append(heads, b.String())
+	}
+	if heads[0] != heads[1] || !strings.HasSuffix(heads[0], "1\t2\t10\n") {
+		t.Errorf("%s\nand\n%s", heads[0], heads[1])
+	}
+}
+
 func floats(t *testing.T, texts []string) (xs []float64) {
 	for _, s := range texts {
 		x, err := strconv.ParseFloat(s, 64)
@@ -241,9 +274,9 @@ func TestRaggedColumnsEndLines(t *testing.T) {
 	}
 	runs := []record.Run{run(1, 0, 5), run(2, 1, 7), run(2, 2, 8), {Status: record.Failed, Cell: record.Cell{Workload: "w", Parallel: 1}}}
 	var b bytes.Buffer
-	without, err := Columns(&b, runs, series.Throughput)
-	if err != nil || without != 1 {
-		t.Fatal(without, err)
+	without, uneven, err := Columns(&b, runs, series.Throughput)
+	if err != nil || without != 1 || !uneven {
+		t.Fatal(without, uneven, err)
 	}
 	_, lines, _ := strings.Cut(b.String(), "boot b\n# column 2: workload w, parallel 1; ops_per_s, ops/s; boot b\n")
 	if lines != "7\t5\n8\n" {

@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"udsbench/record"
 )
@@ -89,4 +91,21 @@ func Varying(cells []record.Cell) (constant []Field, varying []string) {
 		}
 	}
 	return constant, varying
+}
+
+// InOrder compares cells by their fields, numbers as numbers, so that a sweep
+// over parallel stands in its order.
+func InOrder(a, b record.Cell) int {
+	fa, fb := Fields(a), Fields(b)
+	for i := range min(len(fa), len(fb)) {
+		x, e1 := strconv.ParseFloat(fa[i].Value, 64)
+		y, e2 := strconv.ParseFloat(fb[i].Value, 64)
+		if e1 == nil && e2 == nil && x != y {
+			return cmp.Compare(x, y)
+		}
+		if c := cmp.Or(cmp.Compare(fa[i].Name, fb[i].Name), cmp.Compare(fa[i].Value, fb[i].Value)); c != 0 {
+			return c
+		}
+	}
+	return len(fa) - len(fb)
 }

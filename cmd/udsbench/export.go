@@ -52,7 +52,11 @@ func exportCommand() *cobra.Command {
 			case "gobench":
 				without, err = exporter.GoBench(w, runs)
 			case "ministat":
-				without, err = exporter.Columns(w, runs, m)
+				var uneven bool
+				without, uneven, err = exporter.Columns(w, runs, m)
+				if uneven {
+					fmt.Fprintln(cmd.ErrOrStderr(), "cells have different numbers of runs, and those with more are the first columns: compare only columns that are named alike, or take one cell with --where")
+				}
 			case "csv":
 				err = exporter.CSV(w, runs)
 			default:
