@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 	"unsafe"
@@ -97,6 +98,8 @@ func refused(k kind, err error) string {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return "the kernel's part may not be counted: needs CAP_PERFMON, or kernel.perf_event_paranoid of 1 or less"
+	case k.Hardware && errors.Is(err, unix.EINVAL):
+		return "this processor has no such event"
 	case k.Hardware && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV)):
 		return "this processor, or the hypervisor before it, offers no counter of it (no PMU?)"
 	case errors.Is(err, unix.ENOSYS):
@@ -143,6 +146,7 @@ func (s *Set) Stop() ([]record.Counters, record.Instrument, error) {
 	window := s.window.Nanoseconds()
 	inst.WindowNS = &window
 	var out []record.Counters
+	var sums [][]sum // by role and event
 	at := map[string]int{}
 	for i, t := range s.threads {
 		n, ok := at[t.Role]
@@ -154,36 +158,82 @@ func (s *Set) Stop() ([]record.Counters, record.Instrument, error) {
 				c.Events = append(c.Events, record.Counter{Event: k.Name, Hardware: k.Hardware})
 			}
 			out = append(out, c)
+			sums = append(sums, make([]sum, len(s.kinds)))
 		}
 		c := &out[n]
 		c.Threads++
 		c.Ops += s.ops[i]
 		for j, fd := range s.fds[i] {
-			var b [24]byte
-			if _, err := unix.Read(fd, b[:]); err != nil {
+			r, err := read(fd)
+			if err != nil {
 				return nil, inst, fmt.Errorf("%s of thread %d: %w", s.kinds[j].Name, t.TID, err)
 			}
-			word := func(i int) int64 { return int64(binary.NativeEndian.Uint64(b[8*i:])) }
-			e := &c.Events[j]
-			count, enabled, running := word(0), word(1), word(2)
-			if running > 0 && running < enabled {
-				count = int64(float64(count) * float64(enabled) / float64(running))
-			}
-			e.Count += count
-			e.EnabledNS += enabled
-			e.RunningNS += running
+			sums[n][j].add(r)
 		}
 	}
 	for n := range out {
+		for j := range out[n].Events {
+			e := &out[n].Events[j]
+			e.Count, e.EnabledNS, e.RunningNS = sums[n][j].count(), sums[n][j].enabled, sums[n][j].running
+		}
 		out[n].Events = slices.DeleteFunc(out[n].Events, func(e record.Counter) bool {
 			never := e.EnabledNS > 0 && e.RunningNS == 0
 			if never {
-				inst.Notes = append(inst.Notes, fmt.Sprintf("%s of %ss never had a counter: another program holds the processor's", e.Event, out[n].Role))
+				inst.Notes = append(inst.Notes, fmt.Sprintf("%s of %ss never had a counter: another program holds the processor's, or it is one of CPUs of another kind", e.Event, out[n].Role))
 			}
 			return never
 		})
 	}
 	return out, inst, nil
+}
+
+// reading is what read(2) gives of an event with its times (perf_event_open(2),
+// read_format).
+type reading struct {
+	value            uint64
+	enabled, running int64 // ns on a CPU; running with a counter
+}
+
+func read(fd int) (reading, error) {
+	var b [24]byte
+	n, err := unix.Read(fd, b[:])
+	if err == nil && n != len(b) { // an event in error state reads as nothing
+		err = fmt.Errorf("read %d bytes of %d", n, len(b))
+	}
+	if err != nil {
+		return reading{}, err
+	}
+	return decode(b), nil
+}
+
+func decode(b [24]byte) reading {
+	return reading{binary.NativeEndian.Uint64(b[0:]), int64(binary.NativeEndian.Uint64(b[8:])), int64(binary.NativeEndian.Uint64(b[16:]))}
+}
+
+// sum is one event over the threads of a role.
+type sum struct {
+	scaled           float64 // of the threads that had a counter
+	seen             int64   // their enabled time
+	enabled, running int64
+}
+
+// add scales the count to all of the thread's time where it shared its counter.
+func (s *sum) add(r reading) {
+	s.enabled += r.enabled
+	s.running += r.running
+	if r.running <= 0 {
+		return
+	}
+	s.seen += r.enabled
+	s.scaled += float64(r.value) * max(1, float64(r.enabled)/float64(r.running))
+}
+
+// count takes threads that never had a counter to have done as the others did.
+func (s *sum) count() int64 {
+	if s.seen <= 0 {
+		return 0
+	}
+	return int64(math.Round(s.scaled * float64(s.enabled) / float64(s.seen)))
 }
 
 func (s *Set) close() {

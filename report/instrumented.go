@@ -306,8 +306,9 @@ func causes(watched []record.Run) []string {
 // role, for one operation.
 func counted(runs []record.Run) []string {
 	type sum struct {
-		count float64
-		ops   uint64
+		count            float64
+		ops              uint64
+		enabled, running int64
 	}
 	sums := map[string]map[string]*sum{}
 	var roles, events []string
@@ -337,6 +338,8 @@ func counted(runs []record.Run) []string {
 				}
 				s.count += float64(e.Count)
 				s.ops += r.Ops
+				s.enabled += e.EnabledNS
+				s.running += e.RunningNS
 			}
 		}
 	}
@@ -349,6 +352,9 @@ func counted(runs []record.Run) []string {
 				text := Count(v) + " " + e
 				if e == "task-clock" {
 					text = Nanoseconds(v) + " " + e
+				}
+				if 1000*s.running < 999*s.enabled {
+					text += fmt.Sprintf(" (it had a counter for %.0f %% of the time)", 100*float64(s.running)/float64(s.enabled))
 				}
 				parts = append(parts, text)
 			}
