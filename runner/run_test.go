@@ -163,11 +163,21 @@ func TestSameCPUSwitchesOncePerMessage(t *testing.T) {
 		o := options(t)
 		o.Window = 400 * time.Millisecond
 		o.CPUs = []int{0, 0}
-		r := measure(t, cell(record.Cell{Workload: "pingpong", Model: model, Clock: "none"}), o)
-		for name, role := range r.Roles {
-			if per := float64(role.Switches.Voluntary) / float64(role.Ops); math.Abs(per-1) > 0.02 {
-				t.Errorf("%s, %s: %.3f voluntary switches an operation, want 1.00 ± 0.02", model, name, per)
+		var r *record.Run
+		var unlike []string
+		for range 4 { // what else runs on the CPU now and then adds switches
+			r, unlike = measure(t, cell(record.Cell{Workload: "pingpong", Model: model, Clock: "none"}), o), nil
+			for name, role := range r.Roles {
+				if per := float64(role.Switches.Voluntary) / float64(role.Ops); math.Abs(per-1) > 0.02 {
+					unlike = append(unlike, fmt.Sprintf("%s, %s: %.3f voluntary switches an operation, want 1.00 ± 0.02", model, name, per))
+				}
 			}
+			if unlike == nil {
+				break
+			}
+		}
+		if unlike != nil {
+			t.Error("four times over, last:", unlike)
 		}
 		for _, w := range r.Workers {
 			if !slices.Equal(w.CPUs, []int{0}) || *w.CPUSeen != 0 {
@@ -267,9 +277,20 @@ func TestClocks(t *testing.T) {
 		}
 		// With one pair, the latencies of a chained clock fill the time between the
 		// client's own snapshots; single ones are as long as the mean operation.
-		client := r.Workers[0]
-		each := float64(client.WindowNS) / float64(client.SnapshotOps)
-		if ratio := r.LatencyNS.Mean / each; ratio < 0.9 || ratio > 1.1 && clock != "every=7" || ratio > 2 {
+		of := func(r *record.Run) (ratio, each float64) {
+			client := r.Workers[0]
+			each = float64(client.WindowNS) / float64(client.SnapshotOps)
+			return r.LatencyNS.Mean / each, each
+		}
+		// Single ones miss what interrupts the loop between two of them.
+		for range 3 {
+			if ratio, _ := of(r); ratio >= 0.9 {
+				break
+			}
+			r = measure(t, c, o)
+		}
+		ratio, each := of(r)
+		if ratio < 0.9 || ratio > 1.1 && clock != "every=7" || ratio > 2 {
 			t.Errorf("%s: mean latency %.0f ns, but an operation takes %.0f ns: %.2f", clock, r.LatencyNS.Mean, each, ratio)
 		}
 		share := float64(r.LatencyNS.Count) / float64(*r.Ops)
