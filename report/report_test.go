@@ -194,6 +194,24 @@ func TestIdleStatesAreWarnedOf(t *testing.T) {
 	if got := text(run(2), Options{}); strings.Contains(got, "idle") {
 		t.Errorf("a warning of idle states in\n%s", got)
 	}
+	// A guest's states do not tell what the hypervisor takes.
+	if got := text(run(1), Options{Width: 300, Guest: true}); !strings.Contains(got, "CPUs went idle during operations in 1 of 1 cell (most: pingpong N=1, 1.00 times in 100 µs)") {
+		t.Errorf("no warning of a guest's idle states in\n%s", got)
+	}
+	// What was measured goes before what the states tell, either way.
+	watched := func(exit int64) []record.Run {
+		x := run(50)[0]
+		x.Kind = record.Instrumented
+		x.Roles = map[string]record.Role{record.Client: {Time: &record.Time{Threads: 1, Ops: 10_000, WallNS: 1e9}}}
+		x.Sched = &record.Sched{Roles: map[string]record.SwitchTime{record.Client: {Threads: 1, WallNS: 1e9, OnNS: 1e8, IdleExitNS: exit, AsleepNS: 9e8 - exit}}}
+		return append(run(50), x)
+	}
+	if got := text(watched(4e8), Options{Width: 300}); !strings.Contains(got, "40.0 µs of a client's 100 µs): --idle-latency 0") || strings.Contains(got, "up to") {
+		t.Errorf("no warning of measured idle states in\n%s", got)
+	}
+	if got := text(watched(1e8), Options{Width: 300, Guest: true}); strings.Contains(got, "idle states") || strings.Contains(got, "went idle") {
+		t.Errorf("a warning of idle states in\n%s", got)
+	}
 }
 
 // What a latency is of is said wherever one is drawn; an open loop that could not

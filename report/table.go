@@ -20,6 +20,7 @@ type Options struct {
 	Accounting Accounting
 	Distance   Distance // for cells that are pairs of CPUs, which are then drawn as a matrix; may be nil
 	Explain    bool     // say where the time of each cell's operations went; else only for few cells, and shorter
+	Guest      bool     // the machine is a virtual one: its idle states do not tell what waking takes
 	Warnings   []string // from elsewhere, as the environment's; printed last
 }
 
@@ -74,7 +75,7 @@ func text(runs []record.Run, opt Options) string {
 			paragraph(&b, opt.Width, "  ", f)
 		}
 	}
-	if ws := append(warnings(rows, id), opt.Warnings...); len(ws) > 0 {
+	if ws := append(warnings(rows, runs, id, opt.Guest), opt.Warnings...); len(ws) > 0 {
 		b.WriteString("\nwarnings:\n")
 		for _, w := range ws {
 			paragraph(&b, opt.Width, "  - ", w)

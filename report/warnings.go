@@ -17,7 +17,6 @@ import (
 const (
 	wideSpread = 5.0  // percent
 	farFirst   = 5.0  // percent
-	sleepy     = 0.25 // of an operation's time may have been waking up from idle states
 	uneven     = 0.9  // Jain's index
 	lateLoop   = 0.02 // of an open loop's schedule may be left undone
 	busyCPUs   = 0.05 // CPUs kept busy by others, or taken by the hypervisor
@@ -25,13 +24,14 @@ const (
 
 // warnings says in plain words what is to be known about the rows: what is
 // drawn from the figures first, then what the runs themselves said.
-func warnings(rows []Row, id identity) []string {
+func warnings(rows []Row, runs []record.Run, id identity, guest bool) []string {
 	var out []string
-	for _, find := range []func([]Row, identity) string{wide, first, overloaded, lost, unfair, starved, retried, foreign, stolen, idle} {
+	for _, find := range []func([]Row, identity) string{wide, first, overloaded, lost, unfair, starved, retried, foreign, stolen} {
 		if w := find(rows, id); w != "" {
 			out = append(out, w)
 		}
 	}
+	out = append(out, idle(rows, runs, id, guest)...)
 	return append(out, said(rows)...)
 }
 
@@ -265,42 +265,6 @@ func host(rows []Row, id identity, get func(*record.Host) *int64) worst {
 		}
 	}
 	return w
-}
-
-// idle looks for cells whose operations may mostly have waited for CPUs to
-// wake: entries into idle states times what each takes to wake from. It is the
-// most that it can have been, since entries include those that nobody waited for.
-func idle(rows []Row, id identity) string {
-	var w worst
-	for _, r := range rows {
-		var wake, ops, seconds float64
-		state := ""
-		var most float64
-		for _, x := range r.OK {
-			if x.Host == nil || x.Host.Idle == nil || x.Ops == nil || x.WindowS == nil {
-				continue
-			}
-			ops += float64(*x.Ops)
-			seconds += *x.WindowS
-			for _, s := range x.Host.Idle {
-				ns := 1000 * float64(s.Entries) * float64(s.LatencyUS)
-				if wake += ns; ns > most {
-					most, state = ns, s.State
-				}
-			}
-		}
-		if ops == 0 || wake == 0 {
-			continue
-		}
-		each := 1e9 * seconds * float64(r.Cell.Parallel) / ops // one client's operation
-		if part := wake / ops / each; part > sleepy {
-			w.add(part, fmt.Sprintf("%s, up to %s of %s, mostly from %s", id.name(r.Cell), Nanoseconds(min(wake/ops, each)), Nanoseconds(each), state))
-		}
-	}
-	if w.n == 0 {
-		return ""
-	}
-	return "waking CPUs from idle states took much of an operation " + w.in(rows) + ": --idle-latency 0 takes it out"
 }
 
 // number is a number with the unit of a time behind it, if it has one.

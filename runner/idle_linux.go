@@ -13,7 +13,10 @@ import (
 	"udsbench/record"
 )
 
-const dmaLatency = "/dev/cpu_dma_latency"
+const (
+	dmaLatency = "/dev/cpu_dma_latency"
+	idleDriver = "/sys/devices/system/cpu/cpuidle/current_driver"
+)
 
 // IdleHold keeps CPUs out of idle states that take long to wake from, until it
 // is closed or the process ends.
@@ -26,6 +29,11 @@ type IdleHold struct {
 // microseconds (Documentation/power/pm_qos_interface.rst). The error names
 // what is missing.
 func HoldIdleLatency(us int) (*IdleHold, error) {
+	// Without a driver the kernel halts as it always does (cpuidle_idle_call,
+	// kernel/sched/idle.c), whatever is asked for.
+	if b, err := os.ReadFile(idleDriver); err == nil && strings.TrimSpace(string(b)) == "none" {
+		return nil, fmt.Errorf("no driver of idle states is in use (%s: none), which would heed it: boot with idle=poll instead", idleDriver)
+	}
 	f, err := os.OpenFile(dmaLatency, os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, unix.ENOENT):

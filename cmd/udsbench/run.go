@@ -536,6 +536,7 @@ func (s *session) table() report.Options {
 		Title: fmt.Sprintf("%s %s, %s, boot %.8s", s.env.Kernel.OS, s.env.Kernel.Release, s.env.CPU.Model, s.env.BootID),
 		Notes: rungs(s.plan.Rungs), Width: terminalWidth(tableWidth), Cells: s.plan.Cells, Discard: s.plan.Discard, Warnings: s.warnings, Explain: s.explain,
 		Accounting: splits(accounting(s.env)),
+		Guest:      s.env.Virtual.Machine != nil && *s.env.Virtual.Machine,
 		Distance:   func(a, b int) (string, int) { return s.machine.Class(a, b), int(s.machine.Distance(a, b)) },
 	}
 	return o
